@@ -1,0 +1,23 @@
+# hermes-launch. `make` builds and never touches the system; see README.md for the other targets.
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+B := build
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+.PHONY: all
+all: $(B)/hermes-launch $(B)/hermes-runner $(B)/hl-engine
+
+include mk/flags.mk
+include mk/gen.mk
+include mk/programs.mk
+include mk/tests.mk
+include mk/lint.mk
+include mk/install.mk
+
+.PHONY: clean
+clean:
+	rm -rf $(B)

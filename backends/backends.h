@@ -1,0 +1,260 @@
+/*
+ * backends - a plan in, a running sandbox and one byte stream to the runner in it out.
+ *
+ * A backend never parses a policy, never prints, never edits a command. It lowers a plan (pure, so
+ * that `explain` stops there), starts what was lowered, and hands over a stream on which session/
+ * speaks the runner's protocol; everything about the call itself (argv, environment, signals,
+ * timeouts, output) is the runner's business, the same everywhere.
+ *
+ * Life cycle
+ *
+ *  1. launcher/ builds a struct plan; backend_find() gives the backend.
+ *  2. backend->lower() turns plan into struct lowered: lines a person reads, arguments, bodies.
+ *  3. backend->probe() says which controls of the plan this engine, here, cannot apply.
+ *  4. backend->start() makes the sandbox. On failure nothing is left.
+ *  5. session/ runs the call over sandbox->stream.
+ *  6. backend->stop() removes everything, on every path. Idempotent.
+ */
+#ifndef HL_BACKENDS_BACKENDS_H
+#define HL_BACKENDS_BACKENDS_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "confine/confine.h"
+#include "runner/runner.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * The plan: backend-independent, resolved (absolute paths, numbers, names), every value with its
+ * origin. Built by launcher/plan*.c, owned by it; strings live as long as the plan.
+ */
+struct plan_number {
+	bool has;	   /* false: no limit */
+	bool is_explicit;  /* a layer or the caller gave it */
+	bool may_degrade;  /* degrade.allow names it: a backend that cannot apply it goes on */
+	uint64_t value;
+	struct hl_origin origin;
+};
+
+enum plan_limit {
+	PLAN_LIMIT_WALL,   /* milliseconds */
+	PLAN_LIMIT_CPUS,   /* thousandths */
+	PLAN_LIMIT_MEMORY, /* bytes */
+	PLAN_LIMIT_PIDS,
+	PLAN_LIMIT_FILES,
+	PLAN_LIMIT_SHM,	   /* bytes */
+	PLAN_LIMIT_OUTPUT, /* bytes */
+	PLAN_LIMIT_MAX
+};
+
+enum plan_user_kind { PLAN_USER_CALLER, PLAN_USER_IMAGE, PLAN_USER_NUMERIC };
+
+enum plan_root { PLAN_ROOT_READ_ONLY, PLAN_ROOT_WRITABLE };
+
+enum plan_network { PLAN_NETWORK_NONE, PLAN_NETWORK_PROXY, PLAN_NETWORK_BRIDGE, PLAN_NETWORK_HOST };
+
+enum plan_isolation { PLAN_ISOLATION_STRICT, PLAN_ISOLATION_CONFINED, PLAN_ISOLATION_SCRUB };
+
+enum plan_pull { PLAN_PULL_NEVER, PLAN_PULL_MISSING, PLAN_PULL_ALWAYS };
+
+struct plan_mount {
+	char *src; /* resolved: no symbolic link in it (bind); name (volume) */
+	char *dst;
+	bool is_writable;
+	bool is_exec;
+	bool is_file;	  /* src is not a directory */
+	bool is_volume;
+	bool is_workdir;
+	uint64_t dev, ino; /* of src when it was resolved */
+	struct hl_origin origin;
+};
+
+struct plan_tmpfs {
+	char *dst;
+	uint64_t size; /* bytes */
+	bool is_exec;
+	uint32_t mode;
+	struct hl_origin origin;
+};
+
+enum plan_home_kind { PLAN_HOME_TMPFS, PLAN_HOME_PERSIST, PLAN_HOME_BIND };
+
+struct plan_home {
+	enum plan_home_kind kind;
+	char *path;    /* HOME inside */
+	char *src;     /* BIND, PERSIST: resolved */
+	uint64_t size; /* TMPFS: bytes, 0 = kernel's default */
+	uint64_t dev, ino;
+	struct hl_origin origin;
+};
+
+struct plan_env {
+	char *name;
+	char *value; /* may be private: never in argv, a file, a log or a message */
+	bool is_private;
+	struct hl_origin origin; /* of the rule that let it in */
+};
+
+struct plan {
+	char run_id[HL_ULID_SIZE];
+	const char *backend;
+	const char *state_dir; /* 0700, ours */
+	const char *runner_path; /* the static runner on this host */
+	const char *helper_path; /* libexec/hl-engine on this host */
+
+	enum plan_user_kind user_kind;
+	uint32_t uid, gid; /* of the command, inside; for IMAGE only when NUMERIC */
+	bool allow_root;
+	struct hl_origin user_origin;
+
+	uint64_t caps; /* bit mask; what the command may have when it is root */
+	struct hl_origin caps_origin;
+	bool no_new_privs;
+	struct hl_origin no_new_privs_origin;
+	enum confine_profile seccomp;
+	struct hl_origin seccomp_origin;
+	bool landlock;		   /* required */
+	bool landlock_may_degrade;
+	enum plan_isolation isolation;
+	struct hl_origin isolation_origin;
+
+	struct plan_number limits[PLAN_LIMIT_MAX];
+
+	enum plan_root root;
+	struct hl_origin root_origin;
+	struct plan_mount *mounts; /* workdir among them; sorted by depth of dst */
+	size_t mounts_len;
+	struct plan_tmpfs *tmpfs; /* sorted by depth of dst */
+	size_t tmpfs_len;
+	struct plan_home home;
+	char *cwd; /* inside */
+	struct hl_origin cwd_origin;
+	struct hl_strv deny; /* existing host paths to cover, resolved from fs.deny's globs */
+	struct hl_origin deny_origin;
+
+	enum plan_network network;
+	struct hl_origin network_origin;
+
+	struct plan_env *env; /* sorted by name; what is known before an image is */
+	size_t env_len;
+	size_t withheld; /* variables of the caller that did not pass */
+
+	char *image; /* reference, NULL where the backend has none */
+	bool image_digest; /* must be name@sha256:... or sha256:... */
+	enum plan_pull pull;
+	struct hl_origin image_origin, digest_origin, pull_origin;
+	char *endpoint; /* absolute path of the engine's unix socket */
+	struct hl_origin endpoint_origin;
+	struct hl_strv engine_args; /* judged already: they tighten or equal */
+
+	struct hl_strv argv;
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Controls: one protection each, and who applies it on which backend (backends/controls.def).
+ */
+enum control {
+#define CONTROL(symbol, ...) CONTROL_##symbol,
+#include "backends/controls.def"
+#undef CONTROL
+	CONTROL_MAX
+};
+
+enum enforcer {
+	ENFORCER_NONE, /* a policy that sets it is refused on this backend */
+	ENFORCER_ENGINE,
+	ENFORCER_RUNNER,
+	ENFORCER_KERNEL, /* of this host: cgroups */
+	ENFORCER_PROXY,
+	ENFORCER_LAUNCHER,
+};
+
+enum backend_id { BACKEND_LOCAL, BACKEND_DOCKER, BACKEND_ID_MAX };
+
+struct control_info {
+	const char *name; /* "process.caps" */
+	enum enforcer enforcer[BACKEND_ID_MAX];
+	const char *note; /* shown where there is no enforcer */
+};
+
+const struct control_info *control_info(enum control control);
+const char *enforcer_name(enum enforcer enforcer);
+
+/* ------------------------------------------------------------------------------------------------
+ * Lowering
+ */
+struct lowered_line {
+	char *text;   /* "--cap-add CHOWN", "tmpfs /tmp size=512MiB exec" */
+	struct hl_origin origin;
+};
+
+struct lowered {
+	struct lowered_line *lines; /* what explain prints, in the order of application */
+	size_t lines_len, lines_capacity;
+	struct hl_strv argv; /* exact command line of a CLI engine; empty for local */
+	struct hl_buf body;  /* Engine API body; empty for local */
+	struct confinement confinement;
+	struct hl_strv strings; /* owner of what confinement's pointers name */
+	bool has_confinement;
+	bool failed; /* sticky: memory or a maximum */
+};
+
+void lowered_init(struct lowered *lowered);
+void lowered_done(struct lowered *lowered);
+void lowered_line(struct lowered *lowered, const struct hl_origin *origin, const char *format, ...)
+    HL_PRINTF(3, 4);
+/* Keeps a copy of string in lowered->strings and returns it ("" when failed). */
+const char *lowered_string(struct lowered *lowered, const char *string);
+
+/* ------------------------------------------------------------------------------------------------
+ * A running sandbox
+ */
+struct sandbox {
+	int stream; /* the runner's protocol */
+	int pidfd;  /* of the runner or of the helper; -1 = none */
+	bool is_stdio_inherited; /* the command gets our own 0, 1, 2 */
+	struct hl_buf lock;	 /* payload of the LOCK frame */
+	struct hl_strv image_env; /* NAME=VALUE that the image brings; empty for local */
+	char *id;		 /* for the log: container id; pid for local */
+	char *engine;		 /* "docker 20.10.24 unix:///run/docker.sock", or NULL */
+	char *image_digest;	 /* sha256:... of the image that ran, or NULL */
+	uint32_t limits_applied; /* bit per enum plan_limit: set and read back */
+	void *private_data;	 /* the backend's own */
+};
+
+/* A control of the plan that cannot be applied here. */
+struct control_gap {
+	enum control control;
+	char reason[200];
+	bool may_degrade;
+};
+
+enum { CONTROL_GAPS_MAX = 16 };
+
+struct control_gaps {
+	struct control_gap items[CONTROL_GAPS_MAX];
+	size_t len;
+};
+
+struct backend {
+	const char *name;
+	enum backend_id id;
+	/* Pure: plan (and what is in it) to arguments. */
+	int (*lower)(const struct plan *plan, struct lowered *ret_lowered, struct hl_err *err);
+	/* What the plan asks and this engine, here, cannot do. Gaps are facts, not errors. */
+	int (*probe)(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_err *err);
+	/* Gaps found by probe() that may degrade are left out of what is applied. */
+	int (*start)(const struct plan *plan, const struct lowered *lowered,
+	    const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err);
+	/* The stream has ended: what does the engine say, and are we clean? */
+	int (*stop)(struct sandbox *sandbox, struct hl_err *err);
+};
+
+/* NULL with err (HLB-..) when the name is unknown or the backend is not in this version. */
+const struct backend *backend_find(const char *name, struct hl_err *err);
+void sandbox_done(struct sandbox *sandbox);
+
+#endif

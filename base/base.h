@@ -1,0 +1,324 @@
+/*
+ * base - the floor of the house.
+ *
+ * What every room stands on: errors, capped buffers, string vectors, descriptors, paths, numbers,
+ * SHA-256, a JSON writer and the length-checked codec that all our own messages are made with. base
+ * opens no other room, prints nothing and keeps no state between calls.
+ *
+ * Two builds are made of it: for the host (glibc) and for the sandbox (static musl, libc only).
+ *
+ * Conventions used by every door of the house
+ *
+ *  1. A call that can fail returns 0 or -1 and is HL_MUST_CHECK. On -1 the caller's struct hl_err is
+ *     filled; outputs (ret_...) are written on success only.
+ *  2. thing_init/thing_done for objects inside others: done may be called on a zeroed or half-built
+ *     object, and twice. thing_new/thing_free for heap objects: free(NULL) is allowed.
+ *  3. Descriptors are close-on-exec from birth; -1 is "none".
+ *  4. A struct hl_buf or hl_strv has a maximum and a sticky error: write without looking, check once.
+ */
+#ifndef HL_BASE_BASE_H
+#define HL_BASE_BASE_H
+
+#include <sys/types.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HL_MUST_CHECK	    __attribute__((warn_unused_result))
+#define HL_PRINTF(fmt, arg) __attribute__((format(printf, fmt, arg)))
+#define HL_ARRAY_SIZE(a)    (sizeof(a) / sizeof((a)[0]))
+
+/* Aborts with file and line: for broken invariants of ours, never for bad input. */
+#define HL_BUG_ON(condition)                                                                       \
+	do {                                                                                       \
+		if (condition)                                                                     \
+			hl_bug(__FILE__, __LINE__, #condition);                                    \
+	} while (0)
+
+__attribute__((noreturn)) void hl_bug(const char *file, int line, const char *condition);
+
+/* ------------------------------------------------------------------------------------------------
+ * Errors
+ */
+
+/* Stable for ever: HLP-04 is HLP_04. Rows, texts and exit statuses live in base/codes.def. */
+enum hl_code {
+	HL_OK = 0,
+#define HL_CODE(family, number, exit_status, name, help) HL##family##_##number,
+#include "base/codes.def"
+#undef HL_CODE
+	HL_CODE_MAX
+};
+
+struct hl_code_info {
+	const char *id;	  /* "HLP-04" */
+	const char *name; /* "unknown-key" */
+	const char *help; /* one or two sentences: cause and what to do */
+	int exit_status;  /* of verbs other than run, where every one of ours is 125 */
+};
+
+/* Never NULL; HL_OK has the id "HL-00". */
+const struct hl_code_info *hl_code_info(enum hl_code code);
+/* Reads "HLP-04" in any case. HL_OK when there is no such code. */
+enum hl_code hl_code_from_id(const char *id);
+
+/* A place in a file. file is borrowed and lives as long as what it was read into; NULL = no place. */
+struct hl_where {
+	const char *file;
+	uint32_t line;	 /* from 1; 0 = the file as a whole */
+	uint32_t column; /* from 1, in bytes */
+};
+
+struct hl_err {
+	enum hl_code code;
+	int sys_errno; /* 0 when no system call was the cause */
+	struct hl_where where;
+	char msg[512]; /* lower case, no full stop, subject in single quotes; never a protected value */
+	char help[256]; /* what to do, or empty */
+};
+
+/* Sets and returns -1, so that `return hl_err_set(...)` reads well. The last one wins. */
+int hl_err_set(struct hl_err *err, enum hl_code code, const char *format, ...) HL_PRINTF(3, 4);
+/* The same, and ": " strerror(errno) at the end; reads errno before anything else. */
+int hl_err_sys(struct hl_err *err, enum hl_code code, const char *format, ...) HL_PRINTF(3, 4);
+/* Puts "context: " before the message that is there. Returns -1. */
+int hl_err_wrap(struct hl_err *err, const char *format, ...) HL_PRINTF(2, 3);
+/* Sets what to do about it. Returns -1. */
+int hl_err_help(struct hl_err *err, const char *format, ...) HL_PRINTF(2, 3);
+/* Out of memory, without memory. Returns -1. */
+int hl_err_oom(struct hl_err *err);
+
+/* Where a value comes from. All strings borrowed. layer is "level", "host", "org", "team", "task",
+ * "caller" or "built-in"; a caller's value has the argument's spelling in file and line 0. */
+struct hl_origin {
+	const char *layer;
+	const char *id; /* of the policy, or the level's name, or NULL */
+	uint64_t revision;
+	struct hl_where where;
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Cleanup: declare and initialise on one line; all of these keep errno.
+ */
+void hl_free_ptr(void *pointer_to_pointer);
+void hl_close_ptr(const int *fd);
+
+#define HL_AUTO_FREE	 __attribute__((cleanup(hl_free_ptr)))
+#define HL_AUTO_FD	 __attribute__((cleanup(hl_close_ptr)))
+#define HL_AUTO(cleaner) __attribute__((cleanup(cleaner)))
+
+/* Hands ownership over: returns *fd and sets it to -1. */
+int hl_take_fd(int *fd);
+/* Hands ownership over: returns *pointer and sets it to NULL. */
+#define HL_TAKE_PTR(pointer)                                                                       \
+	__extension__({                                                                            \
+		__typeof__(pointer) hl_taken = (pointer);                                          \
+		(pointer) = NULL;                                                                  \
+		hl_taken;                                                                          \
+	})
+
+/* ------------------------------------------------------------------------------------------------
+ * struct hl_buf: bytes with a maximum
+ *
+ * data is always NUL-terminated behind len (the NUL does not count), and never NULL after init. When
+ * a write would pass max, or memory ends, the buffer keeps what it had, failed becomes true and
+ * further writes do nothing. hl_buf_check() turns that into an error, once, at the end.
+ */
+struct hl_buf {
+	char *data;
+	size_t len;
+	size_t capacity;
+	size_t max;
+	bool failed;
+};
+
+/* max: bytes, 1 ... SIZE_MAX/2. Allocates nothing yet. */
+void hl_buf_init(struct hl_buf *buf, size_t max);
+void hl_buf_done(struct hl_buf *buf);
+/* Wipes the content before it is freed: for whatever may hold a protected value. */
+void hl_buf_done_secret(struct hl_buf *buf);
+void hl_buf_reset(struct hl_buf *buf);
+void hl_buf_put(struct hl_buf *buf, const void *bytes, size_t len);
+void hl_buf_puts(struct hl_buf *buf, const char *string);
+void hl_buf_putc(struct hl_buf *buf, char byte);
+void hl_buf_putf(struct hl_buf *buf, const char *format, ...) HL_PRINTF(2, 3);
+void hl_buf_vputf(struct hl_buf *buf, const char *format, va_list ap) HL_PRINTF(2, 0);
+/* Removes the first n bytes (n <= len). */
+void hl_buf_drop(struct hl_buf *buf, size_t n);
+int hl_buf_check(const struct hl_buf *buf, const char *what, struct hl_err *err) HL_MUST_CHECK;
+/* The content as a heap string that the caller frees; the buffer is empty afterwards. NULL when failed. */
+char *hl_buf_take(struct hl_buf *buf) HL_MUST_CHECK;
+
+/* Escapers: the only places where such rules are written down. */
+/* A JSON string with its quotes. Escapes ", \, bytes below 0x20, DEL, U+2028/9 and bidi controls, so
+ * that the text is safe in a terminal as well. len bytes that are not UTF-8 become {"b64":"..."}. */
+void hl_buf_json_string(struct hl_buf *buf, const char *string, size_t len);
+/* One POSIX shell word, quoted only where needed. */
+void hl_buf_shell_word(struct hl_buf *buf, const char *word);
+/* For a person's terminal: control bytes, DEL, C1 and bidi controls as \xHH or \u{H}. */
+void hl_buf_printable(struct hl_buf *buf, const char *string, size_t len);
+void hl_buf_hex(struct hl_buf *buf, const void *bytes, size_t len);
+
+/* ------------------------------------------------------------------------------------------------
+ * struct hl_strv: a NULL-terminated vector of owned strings, with a maximum and a sticky error
+ */
+struct hl_strv {
+	char **v; /* NULL-terminated once something was added; NULL before */
+	size_t len;
+	size_t capacity;
+	size_t max; /* strings */
+	bool failed;
+};
+
+void hl_strv_init(struct hl_strv *strv, size_t max);
+void hl_strv_done(struct hl_strv *strv);
+/* Wipes every string before it is freed. */
+void hl_strv_done_secret(struct hl_strv *strv);
+void hl_strv_add(struct hl_strv *strv, const char *string);
+void hl_strv_addn(struct hl_strv *strv, const char *string, size_t len);
+void hl_strv_addf(struct hl_strv *strv, const char *format, ...) HL_PRINTF(2, 3);
+void hl_strv_sort(struct hl_strv *strv);
+bool hl_strv_contains(const struct hl_strv *strv, const char *string);
+int hl_strv_check(const struct hl_strv *strv, const char *what, struct hl_err *err) HL_MUST_CHECK;
+/* The vector for execve: never NULL. The strv stays the owner. */
+char *const *hl_strv_argv(const struct hl_strv *strv);
+
+/* ------------------------------------------------------------------------------------------------
+ * Numbers and other small texts. Whole string, no sign, no space, no leading zero.
+ */
+int hl_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value,
+    struct hl_err *err) HL_MUST_CHECK;
+/* "512MiB": B KiB MiB GiB TiB. Bytes. A bare number is an error that shows both readings. */
+int hl_parse_size(const char *text, uint64_t *ret_bytes, struct hl_err *err) HL_MUST_CHECK;
+/* "90s": ms s m h d. Milliseconds. A bare number is an error. */
+int hl_parse_duration(const char *text, uint64_t *ret_ms, struct hl_err *err) HL_MUST_CHECK;
+/* "0.5", "4": at most three decimals. Thousandths. */
+int hl_parse_milli(const char *text, uint64_t *ret_milli, struct hl_err *err) HL_MUST_CHECK;
+/* "022": 1 to 4 octal digits. */
+int hl_parse_mode(const char *text, uint32_t *ret_mode, struct hl_err *err) HL_MUST_CHECK;
+/* The reverse of the three above, shortest exact form, for messages and policy show. */
+void hl_buf_put_size(struct hl_buf *buf, uint64_t bytes);
+void hl_buf_put_duration(struct hl_buf *buf, uint64_t ms);
+void hl_buf_put_milli(struct hl_buf *buf, uint64_t milli);
+/* A name a shell can have as a variable: [A-Za-z_][A-Za-z0-9_]{0,127}. */
+bool hl_is_env_name(const char *name, size_t len);
+/* Shell-style pattern over one name: * ? and nothing else. Linear in the product of the lengths. */
+bool hl_glob_match(const char *pattern, const char *name);
+/* The candidate (of n) that is nearest to word by edit distance, NULL when none is near enough. */
+const char *hl_nearest(const char *word, const char *const *candidates, size_t n);
+/* Valid UTF-8 without surrogates and overlong forms. */
+bool hl_is_utf8(const char *bytes, size_t len);
+
+/* ------------------------------------------------------------------------------------------------
+ * Descriptors
+ */
+/* Opens /dev/null on those of 0, 1, 2 that are closed. Call first thing in main. */
+int hl_fd_ensure_std(struct hl_err *err) HL_MUST_CHECK;
+/* EINTR retried; short only at end of file. -1 with errno on failure. */
+ssize_t hl_read_full(int fd, void *bytes, size_t len) HL_MUST_CHECK;
+int hl_write_full(int fd, const void *bytes, size_t len) HL_MUST_CHECK;
+/* The whole file behind fd into buf, up to its max; a longer one is an error with code. */
+int hl_read_file(int fd, struct hl_buf *buf, const char *name, enum hl_code code,
+    struct hl_err *err) HL_MUST_CHECK;
+int hl_fd_set_cloexec(int fd, bool on) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
+ * Paths
+ */
+/* Absolute, no empty, "." or ".." component, no trailing slash (but "/" itself), <= 4095 bytes. */
+bool hl_path_is_normal(const char *path);
+/* Lexical: joins base when path is relative, resolves "." and ".."; heap string, NULL = no memory. */
+char *hl_path_normalise(const char *base, const char *path) HL_MUST_CHECK;
+/* path == parent or below it, component-wise. Both normal. */
+bool hl_path_is_beneath(const char *path, const char *parent);
+/* Kernel's own name of what fd is, through /proc/self/fd; heap string. */
+char *hl_path_of_fd(int fd) HL_MUST_CHECK;
+/* Creates each missing directory with mode; existing ones are left as they are. */
+int hl_mkdirs(const char *path, mode_t mode, struct hl_err *err) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
+ * Time and identity
+ */
+uint64_t hl_now_mono_ms(void);
+uint64_t hl_now_real_us(void);
+/* "2026-11-29T15:40:12.123456Z" and NUL. */
+enum { HL_ISO_TIME_SIZE = 28, HL_ULID_SIZE = 27 };
+void hl_iso_time(uint64_t real_us, char text[HL_ISO_TIME_SIZE]);
+/* 26 characters of Crockford base 32: 48 bit of milliseconds, 80 bit from getrandom(2). */
+int hl_ulid(char text[HL_ULID_SIZE], struct hl_err *err) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
+ * SHA-256 (FIPS 180-4). Ours, because the runner and the launcher's hot path link no OpenSSL.
+ */
+enum { HL_SHA256_SIZE = 32, HL_SHA256_HEX_SIZE = 65 };
+
+struct hl_sha256 {
+	uint32_t state[8];
+	uint64_t bytes;
+	unsigned char block[64];
+};
+
+void hl_sha256_init(struct hl_sha256 *ctx);
+void hl_sha256_update(struct hl_sha256 *ctx, const void *bytes, size_t len);
+void hl_sha256_final(struct hl_sha256 *ctx, unsigned char digest[HL_SHA256_SIZE]);
+void hl_sha256_hex(const unsigned char digest[HL_SHA256_SIZE], char text[HL_SHA256_HEX_SIZE]);
+/* One-shot, as text. */
+void hl_sha256_text(const void *bytes, size_t len, char text[HL_SHA256_HEX_SIZE]);
+
+/* ------------------------------------------------------------------------------------------------
+ * struct hl_json: a writer that puts the commas. No spaces, keys in the order of the calls.
+ */
+struct hl_json {
+	struct hl_buf *out;
+	bool need_comma;
+};
+
+void hl_json_init(struct hl_json *json, struct hl_buf *out);
+void hl_json_object(struct hl_json *json); /* { */
+void hl_json_end_object(struct hl_json *json);
+void hl_json_array(struct hl_json *json); /* [ */
+void hl_json_end_array(struct hl_json *json);
+void hl_json_key(struct hl_json *json, const char *key);
+void hl_json_string(struct hl_json *json, const char *string); /* NULL = null */
+void hl_json_stringn(struct hl_json *json, const char *string, size_t len);
+void hl_json_u64(struct hl_json *json, uint64_t value);
+void hl_json_i64(struct hl_json *json, int64_t value);
+void hl_json_bool(struct hl_json *json, bool value);
+/* Text that is JSON already. */
+void hl_json_raw(struct hl_json *json, const char *text);
+
+/* ------------------------------------------------------------------------------------------------
+ * Our own messages: little-endian, every length checked.
+ *
+ * Writing appends to a hl_buf. Reading never copies: strings point into the message, which must
+ * outlive them, and are NUL-terminated there (the writer sends the NUL, the reader checks it and
+ * that there is no other inside). A failed read returns 0 or NULL and sets failed; check once.
+ */
+struct hl_wire {
+	const unsigned char *next;
+	size_t left;
+	bool failed;
+};
+
+void hl_wire_init(struct hl_wire *wire, const void *bytes, size_t len);
+uint8_t hl_wire_u8(struct hl_wire *wire);
+uint32_t hl_wire_u32(struct hl_wire *wire);
+uint64_t hl_wire_u64(struct hl_wire *wire);
+const char *hl_wire_string(struct hl_wire *wire);
+/* *ret_len bytes, not NUL-terminated. */
+const void *hl_wire_bytes(struct hl_wire *wire, size_t *ret_len);
+/* Copies a vector of at most strv->max strings. */
+void hl_wire_strv(struct hl_wire *wire, struct hl_strv *strv);
+/* True when nothing failed and nothing is left. */
+bool hl_wire_is_complete(const struct hl_wire *wire);
+
+void hl_wire_put_u8(struct hl_buf *buf, uint8_t value);
+void hl_wire_put_u32(struct hl_buf *buf, uint32_t value);
+void hl_wire_put_u64(struct hl_buf *buf, uint64_t value);
+void hl_wire_put_string(struct hl_buf *buf, const char *string); /* NULL = "" */
+void hl_wire_put_bytes(struct hl_buf *buf, const void *bytes, size_t len);
+void hl_wire_put_strv(struct hl_buf *buf, const struct hl_strv *strv);
+
+#endif

@@ -1,0 +1,16 @@
+# Generated headers: policy levels as text, seccomp profiles as BPF and JSON.
+
+gen-headers := $(B)/gen/levels.h $(B)/gen/seccomp.h
+
+$(B)/gen/levels.h: mk/embed-text.sh $(wildcard policy/levels/*.yaml)
+	@mkdir -p $(@D)
+	sh mk/embed-text.sh $(wildcard policy/levels/*.yaml) >$@
+
+# The generator runs at build time, on this machine, with libseccomp; the launcher does not need it.
+$(B)/gen-seccomp: confine/gen/gen-seccomp.c confine/syscalls.def
+	@mkdir -p $(@D)
+	$(CC) $(lang) $(warn-common) -O1 -g -o $@ $< -lseccomp
+
+$(B)/gen/seccomp.h: $(B)/gen-seccomp
+	@mkdir -p $(@D)
+	$(B)/gen-seccomp >$@

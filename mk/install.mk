@@ -1,0 +1,5 @@
+.PHONY: install
+install: all
+	install -D -m 0755 $(B)/hermes-launch $(DESTDIR)$(PREFIX)/bin/hermes-launch
+	install -D -m 0755 $(B)/hermes-runner $(DESTDIR)$(PREFIX)/libexec/hermes-launch/hermes-runner
+	install -D -m 0755 $(B)/hl-engine $(DESTDIR)$(PREFIX)/libexec/hermes-launch/hl-engine

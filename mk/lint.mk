@@ -1,0 +1,20 @@
+# What a reader should not have to check by eye.
+
+headers := $(wildcard */*.h */*/*.h)
+c-files := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+sh-files := $(shell git ls-files '*.sh' .ci/run 2>/dev/null)
+
+.PHONY: lint check-headers
+lint: check-headers all
+	sh mk/deps.sh lint
+	clang-format --dry-run --Werror $(c-files)
+	sh tests/lint/layering.sh
+	sh tests/lint/sizes.sh
+	sh tests/lint/codes.sh
+	sh tests/lint/words.sh
+	sh tests/lint/runner-elf.sh $(B)/hermes-runner
+	shellcheck $(sh-files)
+
+check-headers: $(gen-headers)
+	@set -e; for header in $(headers); do \
+		$(CC) $(lang) $(warn-common) -fsyntax-only -x c $$header; done

@@ -1,0 +1,49 @@
+# Which sources make which program. Rooms are found by folder, so a new file needs no line here.
+
+base-src := $(wildcard base/*.c)
+launch-src := $(base-src) $(wildcard policy/*.c confine/*.c session/*.c audit/*.c launcher/*.c) \
+	$(wildcard backends/*.c backends/local/*.c backends/docker/*.c) runner/frames.c
+engine-src := $(base-src) $(wildcard backends/docker/engine/*.c)
+runner-src := $(base-src) $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
+
+# Everything of the launcher but its main: what unit tests link with.
+core-src := $(filter-out launcher/main.c,$(launch-src))
+
+launch-libs := -lyaml -lcap
+engine-libs := -lcurl -ljansson
+
+host-obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+musl-obj = $(patsubst %.c,$(B)/musl/%.o,$(1))
+san-obj = $(patsubst %.c,$(B)/san/%.o,$(1))
+
+$(B)/obj/%.o: %.c $(gen-headers)
+	@mkdir -p $(@D)
+	$(CC) $(host-cflags) -MMD -MP -c -o $@ $<
+
+$(B)/musl/%.o: %.c $(gen-headers) $(B)/kernel-headers/.done
+	@mkdir -p $(@D)
+	$(MUSL_CC) $(musl-cflags) -MMD -MP -c -o $@ $<
+
+$(B)/san/%.o: %.c $(gen-headers)
+	@mkdir -p $(@D)
+	$(CC) $(san-cflags) -MMD -MP -c -o $@ $<
+
+multiarch := $(shell $(CC) -print-multiarch)
+$(B)/kernel-headers/.done:
+	@mkdir -p $(@D)
+	ln -sfn /usr/include/linux $(@D)/linux
+	ln -sfn /usr/include/asm-generic $(@D)/asm-generic
+	ln -sfn /usr/include/$(multiarch)/asm $(@D)/asm
+	@touch $@
+
+$(B)/hermes-launch: $(call host-obj,$(launch-src))
+	$(CC) $(host-ldflags) -o $@ $^ $(launch-libs)
+
+$(B)/hl-engine: $(call host-obj,$(engine-src))
+	$(CC) $(host-ldflags) -o $@ $^ $(engine-libs)
+
+$(B)/hermes-runner: $(call musl-obj,$(runner-src))
+	$(MUSL_CC) $(musl-ldflags) -o $@.debug $^
+	strip -o $@ $@.debug
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,60 @@
+# Tests. tests/unit/<room>/test_<file>.c is one cmocka program each, linked with everything of the
+# launcher but main, under the address and undefined-behaviour sanitizers.
+
+unit-src := $(wildcard tests/unit/*/test_*.c)
+unit-bin := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit-src))
+apply-src := $(wildcard confine/apply/*.c)
+
+$(B)/san/core.a: $(call san-obj,$(sort $(core-src) $(apply-src) $(wildcard runner/[!m]*.c)))
+	rm -f $@
+	ar rcs $@ $^
+
+$(B)/unit/%: tests/unit/%.c $(B)/san/core.a
+	@mkdir -p $(@D)
+	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< $(B)/san/core.a $(san-ldflags) \
+		-lcmocka $(launch-libs)
+
+.PHONY: check-unit
+check-unit: $(unit-bin)
+	sh tests/lib/run-unit.sh $(unit-bin)
+
+# Scripts: tests/run/*.sh are end-to-end, tests/attack/run.sh the escape suite; each prints TAP.
+.PHONY: check-run
+check-run: all
+	bash tests/lib/run-scripts.sh tests/run/*.sh tests/attack/*.sh
+
+.PHONY: check
+check:
+	sh mk/deps.sh test
+	$(MAKE) WERROR=1 all
+	$(MAKE) WERROR=1 check-unit
+	$(MAKE) WERROR=1 check-fuzz-corpus
+	$(MAKE) WERROR=1 check-run
+
+fuzz-src := $(wildcard tests/fuzz/fuzz_*.c)
+
+# The corpus is replayed by the ordinary compiler: the target and a main that feeds it files.
+$(B)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(B)/san/core.a
+	@mkdir -p $(@D)
+	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/fuzz/replay.c $(B)/san/core.a \
+		$(san-ldflags) $(launch-libs)
+
+.PHONY: check-fuzz-corpus
+check-fuzz-corpus: $(patsubst tests/fuzz/%.c,$(B)/replay/%,$(fuzz-src))
+	@set -e; for target in $^; do name=$$(basename $$target); \
+		$$target tests/fuzz/corpus/$$name; done
+
+# Long runs: make fuzz FUZZ_SECONDS=1800
+FUZZ_SECONDS ?= 60
+$(B)/fuzz/%: tests/fuzz/%.c $(core-src) $(apply-src) $(gen-headers)
+	@mkdir -p $(@D)
+	$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(launch-libs)
+
+.PHONY: fuzz
+fuzz: $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(fuzz-src))
+	sh tests/fuzz/run.sh $(FUZZ_SECONDS) $^
+
+.PHONY: bench
+bench: all
+	sh mk/deps.sh bench
+	bash bench/bench.sh

@@ -1,0 +1,247 @@
+/*
+ * policy - text in, one settled effective policy out.
+ *
+ * The room knows no backend and prints nothing. What it finds wrong it returns as findings, each with
+ * a code, a place and what to do; launcher/ prints them.
+ *
+ * Life cycle
+ *
+ *  1. policy_load() reads every layer (host directory, then the named files) by the file rule,
+ *     parses and types each by fields.def, folds a level before each file, merges, and fills in the
+ *     defaults. All findings of all files are collected in one pass, at most POLICY_FINDINGS_MAX.
+ *  2. With no error finding there is a struct policy. Every value in it has one origin.
+ *  3. Callers ask for changes with policy_judge() and, when they may have it (or when mode is warn),
+ *     policy_apply().
+ *  4. policy_free() releases everything. Strings handed out are owned by the policy and live as long.
+ *
+ * Words: a bound is what nobody later may exceed; a default is the value used when nobody asks; a
+ * request is what the caller asks. A field that nothing bounds is unbounded.
+ */
+#ifndef HL_POLICY_POLICY_H
+#define HL_POLICY_POLICY_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+struct policy; /* opaque: the settled effective policy and every layer it was made from */
+
+enum policy_field {
+#define POLICY_FIELD(symbol, ...) POLICY_##symbol,
+#include "policy/fields.def"
+#undef POLICY_FIELD
+	POLICY_FIELD_MAX
+};
+
+/* How a field's value is held. */
+enum policy_kind {
+	POLICY_KIND_BOOL,     /* number 0 or 1 */
+	POLICY_KIND_ENUM,     /* number: index into the field's words, strict first */
+	POLICY_KIND_INT,      /* number */
+	POLICY_KIND_SIZE,     /* number: bytes */
+	POLICY_KIND_DURATION, /* number: milliseconds */
+	POLICY_KIND_MILLI,    /* number: thousandths (cpus) */
+	POLICY_KIND_STRING,   /* text */
+	POLICY_KIND_SET,      /* items: text */
+	POLICY_KIND_MAP,      /* items: name and text */
+	POLICY_KIND_MOUNTS,   /* items: mount */
+	POLICY_KIND_TMPFS,    /* items: tmpfs */
+	POLICY_KIND_WORKDIR,  /* items: exactly one mount; src and dst may be empty (the default) */
+	POLICY_KIND_HOME,     /* items: exactly one home */
+	POLICY_KIND_MAX
+};
+
+/* Of a number: "no limit", which is also what an unbounded numeric field without default has. */
+#define POLICY_UNLIMITED UINT64_MAX
+
+enum policy_access { POLICY_ACCESS_RO, POLICY_ACCESS_RW };
+
+enum policy_home { POLICY_HOME_TMPFS, POLICY_HOME_PERSIST, POLICY_HOME_BIND };
+
+struct policy_mount {
+	const char *src; /* as written, placeholders not yet replaced */
+	const char *dst;
+	enum policy_access access;
+	bool exec;
+	bool is_required; /* false: a missing source is skipped */
+	bool is_volume;	  /* kind: volume */
+};
+
+struct policy_tmpfs {
+	const char *dst;
+	uint64_t size; /* bytes */
+	bool exec;
+	uint32_t mode;
+};
+
+struct policy_home_value {
+	enum policy_home kind;
+	const char *src; /* bind only */
+	uint64_t size;	 /* tmpfs only, bytes; POLICY_UNLIMITED = half of memory, the kernel's default */
+};
+
+struct policy_item {
+	const char *name; /* MAP: the key; else NULL */
+	const char *text; /* SET, MAP: the member or value (a value of env.set may be private) */
+	struct policy_mount mount;
+	struct policy_tmpfs tmpfs;
+	struct policy_home_value home;
+	struct hl_origin origin;
+};
+
+/* The effective value of a field, after defaults and requests. */
+struct policy_value {
+	enum policy_kind kind;
+	bool is_explicit; /* some layer or the caller gave it; false = fields.def's default */
+	bool is_bounded;
+	bool is_locked;
+	uint64_t number;
+	uint64_t bound_number; /* only when is_bounded and kind is a number */
+	const char *text;
+	const struct policy_item *items;
+	size_t items_len;
+	struct hl_origin origin;	/* of the value */
+	struct hl_origin bound_origin;	/* only when is_bounded */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Findings
+ */
+enum policy_severity { POLICY_NOTE, POLICY_WARNING, POLICY_ERROR };
+
+enum { POLICY_FINDINGS_MAX = 20, POLICY_FILE_MAX = 1 << 20, POLICY_LAYERS_MAX = 64 };
+
+struct policy_finding {
+	enum policy_severity severity;
+	enum hl_code code;
+	struct hl_where where;
+	uint32_t width; /* bytes to underline, 0 = none */
+	char *message;
+	char *help; /* or NULL */
+	char *line; /* text of the source line, or NULL; never of a value under env.set */
+	struct hl_where other; /* a second place ("first given here"), or file NULL */
+	char *other_text;
+};
+
+struct policy_findings {
+	struct policy_finding *items;
+	size_t len;
+	size_t errors, warnings; /* counted also beyond POLICY_FINDINGS_MAX */
+	bool is_cut;		 /* there were more than are kept */
+};
+
+void policy_findings_done(struct policy_findings *findings);
+/* The exact bytes that a person reads (file:line:col: error: ... with caret and help). */
+void policy_finding_format(const struct policy_finding *finding, struct hl_buf *out);
+
+/* ------------------------------------------------------------------------------------------------
+ * Loading
+ */
+struct policy_load_request {
+	const char *const *files; /* --policy: paths or ids, in order */
+	size_t files_len;
+	const char *host_dir; /* "/etc/hermes-launch/policy.d"; NULL = no host layer */
+	const char *cwd;      /* where files are relative to and .hermes/ is looked for */
+	uid_t caller;	      /* real uid: who may own a policy file beside root */
+	const char *home;     /* for ~/.config/hermes-launch/policies, or NULL */
+};
+
+/* 0: *ret_policy is whole (findings may hold warnings and notes). -1: err says the first cause and
+ * findings the details; nothing may be started. findings is initialised by the call. */
+int policy_load(const struct policy_load_request *request, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+void policy_free(struct policy *policy);
+
+/* ------------------------------------------------------------------------------------------------
+ * The settled policy
+ */
+const struct policy_value *policy_get(const struct policy *policy, enum policy_field field);
+/* Dotted key, e.g. "process.caps"; the enum words of an ENUM field (NULL-terminated, strict first). */
+const char *policy_field_key(enum policy_field field);
+const char *policy_field_help(enum policy_field field);
+enum policy_kind policy_field_kind(enum policy_field field);
+const char *const *policy_field_words(enum policy_field field);
+/* POLICY_FIELD_MAX when there is none. */
+enum policy_field policy_field_find(const char *key);
+/* The value as a person would write it in a policy. Values of env.set print as they are. */
+void policy_value_format(const struct policy_value *value, enum policy_field field,
+    struct hl_buf *out);
+
+/* True when degrade.allow of some layer names the control (globs allowed, e.g. "limits.*"), and every
+ * layer that came before did not forbid it. *ret_origin may be NULL. */
+bool policy_may_degrade(const struct policy *policy, const char *control,
+    struct hl_origin *ret_origin);
+
+/* One row per file and level that was folded, in order. */
+struct policy_layer {
+	const char *layer; /* "level", "host", "org", "team", "task" */
+	const char *id;	   /* policy id, or "baseline@1" */
+	uint64_t revision; /* 0 = none given */
+	const char *file;  /* path as opened, or NULL for a level */
+	const char *owner; /* or NULL */
+	char sha256[HL_SHA256_HEX_SIZE];
+};
+
+size_t policy_layers_len(const struct policy *policy);
+const struct policy_layer *policy_layer_at(const struct policy *policy, size_t i);
+/* SHA-256 of the canonical text of the effective policy: equal policies, equal digests. */
+const char *policy_effective_sha256(const struct policy *policy);
+/* Name of the strictest level in the stack, e.g. "restricted@1". */
+const char *policy_level(const struct policy *policy);
+
+enum policy_show_flags { POLICY_SHOW_ORIGINS = 1 << 0 };
+
+/* The effective policy as YAML that parses again to the same values. */
+int policy_show(const struct policy *policy, unsigned flags, struct hl_buf *out,
+    struct hl_err *err) HL_MUST_CHECK;
+/* The text of a built-in level, NULL when there is none of that name. */
+const char *policy_level_text(const char *name);
+
+/* ------------------------------------------------------------------------------------------------
+ * Requests of the caller
+ */
+enum policy_verdict {
+	POLICY_SAME,	/* equal to what is effective: drop it */
+	POLICY_TIGHTER, /* inside the bound: apply */
+	POLICY_LOOSER,	/* outside the bound, or the field is locked: a conflict */
+};
+
+struct policy_judgement {
+	enum policy_verdict verdict;
+	bool is_locked;
+	struct hl_origin origin; /* of the bound or lock that decides */
+	char bound[256];	 /* the bound as a person would write it */
+};
+
+/* text: one scalar, or one member of a set, as it would be written in a policy. Inside a bound means
+ * TIGHTER also where the value is looser than the default: the bound decides, not the default. For
+ * fields of struct kinds use policy_judge_mount(). -1: text is not a value of that field. */
+int policy_judge(const struct policy *policy, enum policy_field field, const char *text,
+    struct policy_judgement *ret_judgement, struct hl_err *err) HL_MUST_CHECK;
+int policy_judge_mount(const struct policy *policy, const struct policy_mount *mount,
+    struct policy_judgement *ret_judgement, struct hl_err *err) HL_MUST_CHECK;
+
+/* Makes a request effective, whatever the verdict was: scalars replace, set members are added (a
+ * request for a set's first member replaces its default), maps get the name. */
+int policy_apply(struct policy *policy, enum policy_field field, const char *name,
+    const char *text, const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
+int policy_apply_mount(struct policy *policy, const struct policy_mount *mount,
+    const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
+ * Protected names (policy/secrets.def)
+ */
+enum policy_name_class {
+	POLICY_NAME_PLAIN,
+	POLICY_NAME_SECRET, /* a credential or an endpoint that redirects one: never passes */
+	POLICY_NAME_LOADER, /* runs code before the command (LD_PRELOAD, BASH_ENV, ...): never passes */
+};
+
+/* By exact name or pattern, letter case folded; by length, so a NUL cannot shorten it. */
+enum policy_name_class policy_name_class(const char *name, size_t len);
+
+#endif
