@@ -1,0 +1,156 @@
+/*
+ * launcher - the hall: command line, plan, run order, and all printing.
+ *
+ * A run goes through the files of this room in one direction:
+ *
+ *	options.c	argv -> struct request
+ *	(policy)	files -> struct policy
+ *	conflicts.c	request against policy: refused, dropped, or applied to the policy
+ *	plan.c ...	policy + request + this host -> struct plan
+ *	run.c		lower, probe, audit, start, session, stop, audit
+ *	report.c	every message for a person
+ *
+ * No other room opens this one.
+ */
+#ifndef HL_LAUNCHER_LAUNCHER_H
+#define HL_LAUNCHER_LAUNCHER_H
+
+#include <stdio.h>
+
+#include "audit/audit.h"
+#include "backends/backends.h"
+#include "base/base.h"
+#include "policy/policy.h"
+#include "session/session.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * What the command line asked
+ */
+enum verb {
+#define VERB(symbol, ...) VERB_##symbol,
+#include "launcher/verbs.def"
+#undef VERB
+	VERB_MAX
+};
+
+enum output_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_ARGV };
+
+/* One --env, --mount, --limit, --label or --engine-arg, with the argument's number for messages. */
+struct request_item {
+	const char *text; /* as given, without the option */
+	int argument;	  /* index in argv, from 1 */
+};
+
+enum { REQUEST_ITEMS_MAX = 256 };
+
+struct request_items {
+	struct request_item items[REQUEST_ITEMS_MAX];
+	size_t len;
+};
+
+/* Strings are argv's own. */
+struct request {
+	enum verb verb;
+	struct request_items policies;
+	struct request_items env, mounts, limits, labels, engine_args;
+	struct request_item backend, cwd, network, image, user, timeout, mode, host; /* text NULL = not given */
+	const char *state_dir; /* settled: option, variable or default */
+	const char *result;    /* FILE or fd:N, or NULL */
+	const char *shell_text; /* -c, or NULL */
+	const char *level;     /* policy show --level */
+	enum output_format format;
+	bool is_quiet, is_verbose, no_color;
+	bool show_effective, show_origins;
+	char *const *argv; /* command after --, NULL-terminated; or the verb's operands */
+	size_t argv_len;
+};
+
+int options_parse(int argc, char **argv, struct request *ret_request,
+    struct hl_err *err) HL_MUST_CHECK;
+void options_help(FILE *out, enum verb verb);
+
+/* ------------------------------------------------------------------------------------------------
+ * Conflicts: one judgement for every door (command line, engine arguments, environment)
+ */
+enum conflict_action {
+	CONFLICT_REFUSED, /* enforce, or a floor control */
+	CONFLICT_WON,	  /* warn: the override is in force */
+};
+
+struct conflict {
+	enum hl_code code;
+	enum conflict_action action;
+	char control[64];    /* "process.caps" */
+	char door[32];	     /* "argument 5", "environment" */
+	char asked[256];     /* as given, but never a value of a variable */
+	char bound[256];     /* what the policy allows */
+	char effect[160];    /* what the command could do with it */
+	bool is_locked;
+	struct hl_origin origin; /* of the bound */
+};
+
+enum { CONFLICTS_MAX = 64 };
+
+struct conflicts {
+	struct conflict items[CONFLICTS_MAX];
+	size_t len;
+	size_t refused;
+	struct hl_strv engine_args; /* those that the backend is to be given, canonical form */
+};
+
+/* Judges every request and applies to the policy what may be applied (all of it in warn, but floor
+ * controls). refused > 0: nothing may be started. -1: a request cannot be understood at all. */
+int conflicts_judge(struct policy *policy, const struct request *request,
+    struct conflicts *ret_conflicts, struct hl_err *err) HL_MUST_CHECK;
+void conflicts_done(struct conflicts *conflicts);
+
+/* ------------------------------------------------------------------------------------------------
+ * The plan
+ */
+struct host {
+	uid_t uid;
+	gid_t gid;
+	const char *user; /* account name, or the number as text */
+	const char *home; /* of the account */
+	const char *cwd;  /* kernel's own name, no symbolic links */
+	char *const *environ_; /* of the caller */
+	const char *state_dir;
+	const char *runner_path, *helper_path;
+};
+
+/* Resolves paths, numbers and names. Everything in ret_plan is its own copy. conflicts gives the
+ * engine arguments. Policy faults that only the host can show (missing source, cwd under a denied
+ * path) end here, before anything is started. */
+int plan_build(const struct policy *policy, const struct request *request,
+    const struct conflicts *conflicts, const struct host *host, struct plan *ret_plan,
+    struct hl_err *err) HL_MUST_CHECK;
+void plan_done(struct plan *plan);
+
+/* Pieces of plan_build(), each in its own file. */
+int plan_process(const struct policy *policy, const struct request *request,
+    const struct host *host, struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+int plan_fs(const struct policy *policy, const struct request *request, const struct host *host,
+    struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+int plan_environment(const struct policy *policy, const struct request *request,
+    const struct host *host, struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+/* After start: the image's own variables below the plan's, protected names left out; fills the
+ * environment of a call. */
+int plan_call_environment(const struct plan *plan, const struct hl_strv *image_env,
+    struct hl_strv *ret_env, struct hl_err *err) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
+ * Verbs: each returns the exit status
+ */
+#define VERB(symbol, words, function, ...) int function(const struct request *request);
+#include "launcher/verbs.def"
+#undef VERB
+
+/* ------------------------------------------------------------------------------------------------
+ * Telling
+ */
+void report_error(const struct hl_err *err);
+void report_findings(const struct policy_findings *findings, const struct request *request);
+void report_conflict(const struct conflict *conflict);
+void report_note(const char *format, ...) HL_PRINTF(1, 2);
+
+#endif
