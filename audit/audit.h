@@ -1,22 +1,24 @@
 /*
  * audit - the ledger.
  *
- * One line of canonical JSON per event, appended by the process that acts: one write(2) with O_APPEND
- * under flock(2). Each record carries the SHA-256 of the one before it, so that a changed, removed or
- * inserted record shows (audit_verify). What the caller knows to be private is redacted before the
- * lock is taken. A log is tamper-evident, never tamper-proof: whoever owns the file can rewrite it
- * whole.
+ * One line of canonical JSON per event, appended by the process that acts: one write(2) with
+ *O_APPEND under flock(2). Each record carries the SHA-256 of the one before it, so that a changed,
+ *removed or inserted record shows (audit_verify). What the caller knows to be private is redacted
+ *before the lock is taken. A log is tamper-evident, never tamper-proof: whoever owns the file can
+ *rewrite it whole.
  *
  * Files, below $STATE/audit/<log-id>/ (0700; refused on NFS, CIFS and FUSE):
  *
  *	lock				flock target
- *	00000000000000000000.jsonl	segment, named by its first seq; never renamed, never truncated
- *	head				cache: next seq, size, prev; with a checksum; rebuilt when stale
+ *	00000000000000000000.jsonl	segment, named by its first seq; never renamed, never
+ *truncated
+ *	head				cache: next seq, size, prev; with a checksum; rebuilt when
+ *stale
  *
- * Record: {"v":1,"seq":N,"t":"...","mono":N,"boot":"...","ev":"run.start","run":"...", ... ,"prev":"..."}
- * prev of record i is SHA-256(0x00 || line i-1 without its LF) in hex, 64 zeros at seq 0. Key order is
- * that of audit/events.def. A line that does not parse is legal only if the next record is a `recover`
- * that gives its offset, length and hash.
+ * Record: {"v":1,"seq":N,"t":"...","mono":N,"boot":"...","ev":"run.start","run":"...", ...
+ *,"prev":"..."} prev of record i is SHA-256(0x00 || line i-1 without its LF) in hex, 64 zeros at
+ *seq 0. Key order is that of audit/events.def. A line that does not parse is legal only if the next
+ *record is a `recover` that gives its offset, length and hash.
  *
  * Life cycle: audit_open(); per event audit_event() / fields / audit_append(); audit_close().
  */
@@ -30,7 +32,10 @@
 
 struct audit; /* an open log */
 
-enum { AUDIT_RECORD_MAX = 65536, AUDIT_COMMAND_MAX = 8192 };
+enum {
+	AUDIT_RECORD_MAX = 65536,
+	AUDIT_COMMAND_MAX = 8192
+};
 
 enum audit_event {
 #define AUDIT_EVENT(symbol, ...) AUDIT_##symbol,
@@ -42,16 +47,16 @@ enum audit_event {
 /* What must never be in a record: values by name. Values shorter than 8 bytes are not searched for
  * (they would match by chance); names are enough for those. Copies are wiped at audit_close(). */
 struct audit_secret {
-	const char *name;  /* "env:CI_TOKEN" */
+	const char *name; /* "env:CI_TOKEN" */
 	const char *value;
 	size_t len;
 };
 
 struct audit_open_request {
-	const char *state_dir;	/* $STATE; created 0700 when missing */
-	const char *run;	/* ULID, or NULL */
-	const char *version;	/* of the program, for log.open */
-	bool may_create;	/* false: a missing log is an error (verify, show) */
+	const char *state_dir; /* $STATE; created 0700 when missing */
+	const char *run;       /* ULID, or NULL */
+	const char *version;   /* of the program, for log.open */
+	bool may_create;       /* false: a missing log is an error (verify, show) */
 };
 
 /* HLA codes: not writable, not ours, on a network file system, locked for too long, corrupt. */
@@ -69,16 +74,16 @@ struct audit_record {
 	struct hl_json json;
 };
 
-/* `with` is the writer for the event's own fields: hl_json_key(with, "argv"); ... Strings go through
- * audit_put_string(), which redacts; hl_json_string() is for our own words only. */
+/* `with` is the writer for the event's own fields: hl_json_key(with, "argv"); ... Strings go
+ * through audit_put_string(), which redacts; hl_json_string() is for our own words only. */
 struct hl_json *audit_event(struct audit *audit, enum audit_event event,
     struct audit_record *ret_record);
 void audit_put_string(struct audit *audit, struct audit_record *record, const char *key,
     const char *text);
 void audit_put_strings(struct audit *audit, struct audit_record *record, const char *key,
     char *const *texts, size_t n);
-/* Writes it; durable events return only after fdatasync(2). *ret_seq may be NULL. The record is done
- * afterwards, also on failure. */
+/* Writes it; durable events return only after fdatasync(2). *ret_seq may be NULL. The record is
+ * done afterwards, also on failure. */
 int audit_append(struct audit *audit, struct audit_record *record, uint64_t *ret_seq,
     struct hl_err *err) HL_MUST_CHECK;
 const char *audit_log_id(const struct audit *audit);
@@ -86,7 +91,11 @@ const char *audit_log_id(const struct audit *audit);
 /* ------------------------------------------------------------------------------------------------
  * Readers
  */
-enum audit_verdict { AUDIT_OK = 0, AUDIT_TAMPERED = 1, AUDIT_INCOMPLETE = 2 };
+enum audit_verdict {
+	AUDIT_OK = 0,
+	AUDIT_TAMPERED = 1,
+	AUDIT_INCOMPLETE = 2
+};
 
 struct audit_verify_result {
 	enum audit_verdict verdict;
@@ -103,7 +112,10 @@ int audit_verify(const char *state_dir, struct audit_verify_result *ret_result,
     struct hl_err *err) HL_MUST_CHECK;
 
 /* Calls line for each record, oldest first; text form is one line a person reads. */
-enum audit_format { AUDIT_TEXT, AUDIT_JSON };
+enum audit_format {
+	AUDIT_TEXT,
+	AUDIT_JSON
+};
 typedef int audit_line_fn(const char *line, size_t len, void *context);
 int audit_show(const char *state_dir, enum audit_format format, audit_line_fn *line, void *context,
     struct hl_err *err) HL_MUST_CHECK;

@@ -32,9 +32,9 @@
  * origin. Built by launcher/plan*.c, owned by it; strings live as long as the plan.
  */
 struct plan_number {
-	bool has;	   /* false: no limit */
-	bool is_explicit;  /* a layer or the caller gave it */
-	bool may_degrade;  /* degrade.allow names it: a backend that cannot apply it goes on */
+	bool has;         /* false: no limit */
+	bool is_explicit; /* a layer or the caller gave it */
+	bool may_degrade; /* degrade.allow names it: a backend that cannot apply it goes on */
 	uint64_t value;
 	struct hl_origin origin;
 };
@@ -45,27 +45,47 @@ enum plan_limit {
 	PLAN_LIMIT_MEMORY, /* bytes */
 	PLAN_LIMIT_PIDS,
 	PLAN_LIMIT_FILES,
-	PLAN_LIMIT_SHM,	   /* bytes */
+	PLAN_LIMIT_SHM,    /* bytes */
 	PLAN_LIMIT_OUTPUT, /* bytes */
 	PLAN_LIMIT_MAX
 };
 
-enum plan_user_kind { PLAN_USER_CALLER, PLAN_USER_IMAGE, PLAN_USER_NUMERIC };
+enum plan_user_kind {
+	PLAN_USER_CALLER,
+	PLAN_USER_IMAGE,
+	PLAN_USER_NUMERIC
+};
 
-enum plan_root { PLAN_ROOT_READ_ONLY, PLAN_ROOT_WRITABLE };
+enum plan_root {
+	PLAN_ROOT_READ_ONLY,
+	PLAN_ROOT_WRITABLE
+};
 
-enum plan_network { PLAN_NETWORK_NONE, PLAN_NETWORK_PROXY, PLAN_NETWORK_BRIDGE, PLAN_NETWORK_HOST };
+enum plan_network {
+	PLAN_NETWORK_NONE,
+	PLAN_NETWORK_PROXY,
+	PLAN_NETWORK_BRIDGE,
+	PLAN_NETWORK_HOST
+};
 
-enum plan_isolation { PLAN_ISOLATION_STRICT, PLAN_ISOLATION_CONFINED, PLAN_ISOLATION_SCRUB };
+enum plan_isolation {
+	PLAN_ISOLATION_STRICT,
+	PLAN_ISOLATION_CONFINED,
+	PLAN_ISOLATION_SCRUB
+};
 
-enum plan_pull { PLAN_PULL_NEVER, PLAN_PULL_MISSING, PLAN_PULL_ALWAYS };
+enum plan_pull {
+	PLAN_PULL_NEVER,
+	PLAN_PULL_MISSING,
+	PLAN_PULL_ALWAYS
+};
 
 struct plan_mount {
 	char *src; /* resolved: no symbolic link in it (bind); name (volume) */
 	char *dst;
 	bool is_writable;
 	bool is_exec;
-	bool is_file;	  /* src is not a directory */
+	bool is_file; /* src is not a directory */
 	bool is_volume;
 	bool is_workdir;
 	uint64_t dev, ino; /* of src when it was resolved */
@@ -80,7 +100,11 @@ struct plan_tmpfs {
 	struct hl_origin origin;
 };
 
-enum plan_home_kind { PLAN_HOME_TMPFS, PLAN_HOME_PERSIST, PLAN_HOME_BIND };
+enum plan_home_kind {
+	PLAN_HOME_TMPFS,
+	PLAN_HOME_PERSIST,
+	PLAN_HOME_BIND
+};
 
 struct plan_home {
 	enum plan_home_kind kind;
@@ -101,7 +125,7 @@ struct plan_env {
 struct plan {
 	char run_id[HL_ULID_SIZE];
 	const char *backend;
-	const char *state_dir; /* 0700, ours */
+	const char *state_dir;   /* 0700, ours */
 	const char *runner_path; /* the static runner on this host */
 	const char *helper_path; /* libexec/hl-engine on this host */
 
@@ -116,7 +140,7 @@ struct plan {
 	struct hl_origin no_new_privs_origin;
 	enum confine_profile seccomp;
 	struct hl_origin seccomp_origin;
-	bool landlock;		   /* required */
+	bool landlock; /* required */
 	bool landlock_may_degrade;
 	enum plan_isolation isolation;
 	struct hl_origin isolation_origin;
@@ -142,7 +166,7 @@ struct plan {
 	size_t env_len;
 	size_t withheld; /* variables of the caller that did not pass */
 
-	char *image; /* reference, NULL where the backend has none */
+	char *image;       /* reference, NULL where the backend has none */
 	bool image_digest; /* must be name@sha256:... or sha256:... */
 	enum plan_pull pull;
 	struct hl_origin image_origin, digest_origin, pull_origin;
@@ -172,7 +196,11 @@ enum enforcer {
 	ENFORCER_LAUNCHER,
 };
 
-enum backend_id { BACKEND_LOCAL, BACKEND_DOCKER, BACKEND_ID_MAX };
+enum backend_id {
+	BACKEND_LOCAL,
+	BACKEND_DOCKER,
+	BACKEND_ID_MAX
+};
 
 struct control_info {
 	const char *name; /* "process.caps" */
@@ -187,7 +215,7 @@ const char *enforcer_name(enum enforcer enforcer);
  * Lowering
  */
 struct lowered_line {
-	char *text;   /* "--cap-add CHOWN", "tmpfs /tmp size=512MiB exec" */
+	char *text; /* "--cap-add CHOWN", "tmpfs /tmp size=512MiB exec" */
 	struct hl_origin origin;
 };
 
@@ -213,16 +241,16 @@ const char *lowered_string(struct lowered *lowered, const char *string);
  * A running sandbox
  */
 struct sandbox {
-	int stream; /* the runner's protocol */
-	int pidfd;  /* of the runner or of the helper; -1 = none */
-	bool is_stdio_inherited; /* the command gets our own 0, 1, 2 */
-	struct hl_buf lock;	 /* payload of the LOCK frame */
+	int stream;               /* the runner's protocol */
+	int pidfd;                /* of the runner or of the helper; -1 = none */
+	bool is_stdio_inherited;  /* the command gets our own 0, 1, 2 */
+	struct hl_buf lock;       /* payload of the LOCK frame */
 	struct hl_strv image_env; /* NAME=VALUE that the image brings; empty for local */
-	char *id;		 /* for the log: container id; pid for local */
-	char *engine;		 /* "docker 20.10.24 unix:///run/docker.sock", or NULL */
-	char *image_digest;	 /* sha256:... of the image that ran, or NULL */
-	uint32_t limits_applied; /* bit per enum plan_limit: set and read back */
-	void *private_data;	 /* the backend's own */
+	char *id;                 /* for the log: container id; pid for local */
+	char *engine;             /* "docker 20.10.24 unix:///run/docker.sock", or NULL */
+	char *image_digest;       /* sha256:... of the image that ran, or NULL */
+	uint32_t limits_applied;  /* bit per enum plan_limit: set and read back */
+	void *private_data;       /* the backend's own */
 };
 
 /* A control of the plan that cannot be applied here. */
@@ -232,7 +260,9 @@ struct control_gap {
 	bool may_degrade;
 };
 
-enum { CONTROL_GAPS_MAX = 16 };
+enum {
+	CONTROL_GAPS_MAX = 16
+};
 
 struct control_gaps {
 	struct control_gap items[CONTROL_GAPS_MAX];

@@ -9,12 +9,13 @@
  *
  * Conventions used by every door of the house
  *
- *  1. A call that can fail returns 0 or -1 and is HL_MUST_CHECK. On -1 the caller's struct hl_err is
- *     filled; outputs (ret_...) are written on success only.
+ *  1. A call that can fail returns 0 or -1 and is HL_MUST_CHECK. On -1 the caller's struct hl_err
+ * is filled; outputs (ret_...) are written on success only.
  *  2. thing_init/thing_done for objects inside others: done may be called on a zeroed or half-built
  *     object, and twice. thing_new/thing_free for heap objects: free(NULL) is allowed.
  *  3. Descriptors are close-on-exec from birth; -1 is "none".
- *  4. A struct hl_buf or hl_strv has a maximum and a sticky error: write without looking, check once.
+ *  4. A struct hl_buf or hl_strv has a maximum and a sticky error: write without looking, check
+ * once.
  */
 #ifndef HL_BASE_BASE_H
 #define HL_BASE_BASE_H
@@ -26,16 +27,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HL_MUST_CHECK	    __attribute__((warn_unused_result))
+#define HL_MUST_CHECK       __attribute__((warn_unused_result))
 #define HL_PRINTF(fmt, arg) __attribute__((format(printf, fmt, arg)))
 #define HL_ARRAY_SIZE(a)    (sizeof(a) / sizeof((a)[0]))
 
 /* Aborts with file and line: for broken invariants of ours, never for bad input. */
-#define HL_BUG_ON(condition)                                                                       \
-	do {                                                                                       \
-		if (condition)                                                                     \
-			hl_bug(__FILE__, __LINE__, #condition);                                    \
-	} while (0)
+#define HL_BUG_ON(condition)               \
+ do {                                      \
+  if (condition)                           \
+   hl_bug(__FILE__, __LINE__, #condition); \
+ } while (0)
 
 __attribute__((noreturn)) void hl_bug(const char *file, int line, const char *condition);
 
@@ -53,7 +54,7 @@ enum hl_code {
 };
 
 struct hl_code_info {
-	const char *id;	  /* "HLP-04" */
+	const char *id;   /* "HLP-04" */
 	const char *name; /* "unknown-key" */
 	const char *help; /* one or two sentences: cause and what to do */
 	int exit_status;  /* of verbs other than run, where every one of ours is 125 */
@@ -64,10 +65,11 @@ const struct hl_code_info *hl_code_info(enum hl_code code);
 /* Reads "HLP-04" in any case. HL_OK when there is no such code. */
 enum hl_code hl_code_from_id(const char *id);
 
-/* A place in a file. file is borrowed and lives as long as what it was read into; NULL = no place. */
+/* A place in a file. file is borrowed and lives as long as what it was read into; NULL = no place.
+ */
 struct hl_where {
 	const char *file;
-	uint32_t line;	 /* from 1; 0 = the file as a whole */
+	uint32_t line;   /* from 1; 0 = the file as a whole */
 	uint32_t column; /* from 1, in bytes */
 };
 
@@ -75,7 +77,8 @@ struct hl_err {
 	enum hl_code code;
 	int sys_errno; /* 0 when no system call was the cause */
 	struct hl_where where;
-	char msg[512]; /* lower case, no full stop, subject in single quotes; never a protected value */
+	char msg[512];  /* lower case, no full stop, subject in single quotes; never a protected
+			   value */
 	char help[256]; /* what to do, or empty */
 };
 
@@ -105,26 +108,27 @@ struct hl_origin {
 void hl_free_ptr(void *pointer_to_pointer);
 void hl_close_ptr(const int *fd);
 
-#define HL_AUTO_FREE	 __attribute__((cleanup(hl_free_ptr)))
-#define HL_AUTO_FD	 __attribute__((cleanup(hl_close_ptr)))
+#define HL_AUTO_FREE     __attribute__((cleanup(hl_free_ptr)))
+#define HL_AUTO_FD       __attribute__((cleanup(hl_close_ptr)))
 #define HL_AUTO(cleaner) __attribute__((cleanup(cleaner)))
 
 /* Hands ownership over: returns *fd and sets it to -1. */
 int hl_take_fd(int *fd);
 /* Hands ownership over: returns *pointer and sets it to NULL. */
-#define HL_TAKE_PTR(pointer)                                                                       \
-	__extension__({                                                                            \
-		__typeof__(pointer) hl_taken = (pointer);                                          \
-		(pointer) = NULL;                                                                  \
-		hl_taken;                                                                          \
-	})
+#define HL_TAKE_PTR(pointer)      \
+ __extension__(                   \
+     {                            \
+__typeof__(pointer) hl_taken = (pointer); \
+(pointer) = NULL;                         \
+hl_taken;                                 \
+     })
 
 /* ------------------------------------------------------------------------------------------------
  * struct hl_buf: bytes with a maximum
  *
- * data is always NUL-terminated behind len (the NUL does not count), and never NULL after init. When
- * a write would pass max, or memory ends, the buffer keeps what it had, failed becomes true and
- * further writes do nothing. hl_buf_check() turns that into an error, once, at the end.
+ * data is always NUL-terminated behind len (the NUL does not count), and never NULL after init.
+ * When a write would pass max, or memory ends, the buffer keeps what it had, failed becomes true
+ * and further writes do nothing. hl_buf_check() turns that into an error, once, at the end.
  */
 struct hl_buf {
 	char *data;
@@ -148,12 +152,14 @@ void hl_buf_vputf(struct hl_buf *buf, const char *format, va_list ap) HL_PRINTF(
 /* Removes the first n bytes (n <= len). */
 void hl_buf_drop(struct hl_buf *buf, size_t n);
 int hl_buf_check(const struct hl_buf *buf, const char *what, struct hl_err *err) HL_MUST_CHECK;
-/* The content as a heap string that the caller frees; the buffer is empty afterwards. NULL when failed. */
+/* The content as a heap string that the caller frees; the buffer is empty afterwards. NULL when
+ * failed. */
 char *hl_buf_take(struct hl_buf *buf) HL_MUST_CHECK;
 
 /* Escapers: the only places where such rules are written down. */
-/* A JSON string with its quotes. Escapes ", \, bytes below 0x20, DEL, U+2028/9 and bidi controls, so
- * that the text is safe in a terminal as well. len bytes that are not UTF-8 become {"b64":"..."}. */
+/* A JSON string with its quotes. Escapes ", \, bytes below 0x20, DEL, U+2028/9 and bidi controls,
+ * so that the text is safe in a terminal as well. len bytes that are not UTF-8 become
+ * {"b64":"..."}. */
 void hl_buf_json_string(struct hl_buf *buf, const char *string, size_t len);
 /* One POSIX shell word, quoted only where needed. */
 void hl_buf_shell_word(struct hl_buf *buf, const char *word);
@@ -210,6 +216,11 @@ bool hl_glob_match(const char *pattern, const char *name);
 const char *hl_nearest(const char *word, const char *const *candidates, size_t n);
 /* Valid UTF-8 without surrogates and overlong forms. */
 bool hl_is_utf8(const char *bytes, size_t len);
+/* Code points that make a text read otherwise than it is: C1 controls, bidi controls, zero-width
+ * characters, U+2028/9, the byte order mark. */
+bool hl_utf8_is_deceptive(uint32_t point);
+/* Bytes of the first code point of bytes (len > 0), 0 when it is not UTF-8. */
+size_t hl_utf8_next(const char *bytes, size_t len, uint32_t *ret_point);
 
 /* ------------------------------------------------------------------------------------------------
  * Descriptors
@@ -229,7 +240,8 @@ int hl_fd_set_cloexec(int fd, bool on) HL_MUST_CHECK;
  */
 /* Absolute, no empty, "." or ".." component, no trailing slash (but "/" itself), <= 4095 bytes. */
 bool hl_path_is_normal(const char *path);
-/* Lexical: joins base when path is relative, resolves "." and ".."; heap string, NULL = no memory. */
+/* Lexical: joins base when path is relative, resolves "." and ".."; heap string, NULL = no memory.
+ */
 char *hl_path_normalise(const char *base, const char *path) HL_MUST_CHECK;
 /* path == parent or below it, component-wise. Both normal. */
 bool hl_path_is_beneath(const char *path, const char *parent);
@@ -244,7 +256,10 @@ int hl_mkdirs(const char *path, mode_t mode, struct hl_err *err) HL_MUST_CHECK;
 uint64_t hl_now_mono_ms(void);
 uint64_t hl_now_real_us(void);
 /* "2026-11-29T15:40:12.123456Z" and NUL. */
-enum { HL_ISO_TIME_SIZE = 28, HL_ULID_SIZE = 27 };
+enum {
+	HL_ISO_TIME_SIZE = 28,
+	HL_ULID_SIZE = 27
+};
 void hl_iso_time(uint64_t real_us, char text[HL_ISO_TIME_SIZE]);
 /* 26 characters of Crockford base 32: 48 bit of milliseconds, 80 bit from getrandom(2). */
 int hl_ulid(char text[HL_ULID_SIZE], struct hl_err *err) HL_MUST_CHECK;
@@ -252,7 +267,10 @@ int hl_ulid(char text[HL_ULID_SIZE], struct hl_err *err) HL_MUST_CHECK;
 /* ------------------------------------------------------------------------------------------------
  * SHA-256 (FIPS 180-4). Ours, because the runner and the launcher's hot path link no OpenSSL.
  */
-enum { HL_SHA256_SIZE = 32, HL_SHA256_HEX_SIZE = 65 };
+enum {
+	HL_SHA256_SIZE = 32,
+	HL_SHA256_HEX_SIZE = 65
+};
 
 struct hl_sha256 {
 	uint32_t state[8];

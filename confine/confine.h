@@ -2,9 +2,9 @@
  * confine - the lock.
  *
  * Two halves. Prepare (confine/, host; may allocate) turns what a backend asks for into one flat
- * struct confinement. Apply (confine/apply/, in the static runner) decodes it and walks it by system
- * calls only, then verifies from inside what it did. One lock for every place: the native sandbox
- * applies all of it, a container's runner what the engine leaves to it.
+ * struct confinement. Apply (confine/apply/, in the static runner) decodes it and walks it by
+ * system calls only, then verifies from inside what it did. One lock for every place: the native
+ * sandbox applies all of it, a container's runner what the engine leaves to it.
  *
  * Life cycle
  *
@@ -13,12 +13,12 @@
  *     reported with its errno and subject, and nothing is started.
  *
  * Order of steps (enum confine_step is the order; each has its own error): private mounts, sources
- * opened and compared, new root built, masks, read-only, pivot_root, hostname and loopback, bounding
- * set, securebits, groups, gid, uid, capabilities, no_new_privs, keyring, Landlock, death signal,
- * descriptors, seccomp, verify.
+ * opened and compared, new root built, masks, read-only, pivot_root, hostname and loopback,
+ * bounding set, securebits, groups, gid, uid, capabilities, no_new_privs, keyring, Landlock, death
+ * signal, descriptors, seccomp, verify.
  *
- * Time of check equals time of use: the host resolves each path once to a name without symbolic links
- * and records device and inode; the runner opens that name with openat2(RESOLVE_NO_SYMLINKS |
+ * Time of check equals time of use: the host resolves each path once to a name without symbolic
+ * links and records device and inode; the runner opens that name with openat2(RESOLVE_NO_SYMLINKS |
  * RESOLVE_NO_MAGICLINKS), compares, and binds by descriptor (open_tree, move_mount: Linux 5.2;
  * mount_setattr: 5.12).
  */
@@ -33,16 +33,16 @@
 #include "base/base.h"
 
 enum confine_flags {
-	CONFINE_MOUNTS = 1 << 0,      /* build a root from ops and pivot into it */
-	CONFINE_LOOPBACK = 1 << 1,    /* own network namespace: bring lo up */
-	CONFINE_IDENTITY = 1 << 2,    /* change to uid:gid, no supplementary groups */
-	CONFINE_CAPS = 1 << 3,	      /* reduce to bounding/effective */
+	CONFINE_MOUNTS = 1 << 0,   /* build a root from ops and pivot into it */
+	CONFINE_LOOPBACK = 1 << 1, /* own network namespace: bring lo up */
+	CONFINE_IDENTITY = 1 << 2, /* change to uid:gid, no supplementary groups */
+	CONFINE_CAPS = 1 << 3,     /* reduce to bounding/effective */
 	CONFINE_NO_NEW_PRIVS = 1 << 4,
-	CONFINE_KEYRING = 1 << 5,     /* new session keyring */
-	CONFINE_LANDLOCK = 1 << 6,    /* required: no Landlock in the kernel is an error */
+	CONFINE_KEYRING = 1 << 5,  /* new session keyring */
+	CONFINE_LANDLOCK = 1 << 6, /* required: no Landlock in the kernel is an error */
 	CONFINE_SECCOMP = 1 << 7,
 	CONFINE_HOSTNAME = 1 << 8,
-	CONFINE_CGROUP_NS = 1 << 9,   /* unshare the cgroup namespace after the attach */
+	CONFINE_CGROUP_NS = 1 << 9, /* unshare the cgroup namespace after the attach */
 };
 
 enum confine_step {
@@ -62,8 +62,8 @@ enum confine_op_kind {
 	CONFINE_OP_BIND,    /* src at dst, with flags; compared with dev and ino */
 	CONFINE_OP_TMPFS,   /* size, mode, flags */
 	CONFINE_OP_PROC,    /* a fresh proc, masked paths covered, /proc/sys and kin read-only */
-	CONFINE_OP_DEV,	    /* the minimal /dev: null zero full random urandom tty ptmx pts shm(size) */
-	CONFINE_OP_MASK,    /* an existing file or directory covered by an empty read-only one */
+	CONFINE_OP_DEV, /* the minimal /dev: null zero full random urandom tty ptmx pts shm(size) */
+	CONFINE_OP_MASK, /* an existing file or directory covered by an empty read-only one */
 	CONFINE_OP_MAX
 };
 
@@ -73,20 +73,25 @@ enum confine_op_flags {
 	CONFINE_OP_RECURSIVE = 1 << 2, /* bind the mounts below src as well */
 	CONFINE_OP_FILE = 1 << 3,      /* src is a file: the mount point is one */
 	CONFINE_OP_OPTIONAL = 1 << 4,  /* MASK: a missing dst is fine */
-};				       /* nosuid and nodev always */
+};                                     /* nosuid and nodev always */
 
-/* Sorted by the host so that parents come before children. Paths normal and absolute, inside-view. */
+/* Sorted by the host so that parents come before children. Paths normal and absolute, inside-view.
+ */
 struct confine_op {
 	enum confine_op_kind kind;
 	uint32_t flags;
 	uint32_t mode;
-	uint64_t size;	    /* bytes; 0 = the kernel's default */
-	uint64_t dev, ino;  /* BIND */
+	uint64_t size;     /* bytes; 0 = the kernel's default */
+	uint64_t dev, ino; /* BIND */
 	const char *src;
 	const char *dst;
 };
 
-enum confine_access { CONFINE_READ = 1 << 0, CONFINE_WRITE = 1 << 1, CONFINE_EXEC = 1 << 2 };
+enum confine_access {
+	CONFINE_READ = 1 << 0,
+	CONFINE_WRITE = 1 << 1,
+	CONFINE_EXEC = 1 << 2
+};
 
 /* Landlock: what is allowed beneath path, inside-view. All else is denied. */
 struct confine_rule {
@@ -94,7 +99,11 @@ struct confine_rule {
 	const char *path;
 };
 
-enum { CONFINE_OPS_MAX = 2048, CONFINE_RULES_MAX = 512, CONFINE_BPF_MAX = 4096 };
+enum {
+	CONFINE_OPS_MAX = 2048,
+	CONFINE_RULES_MAX = 512,
+	CONFINE_BPF_MAX = 4096
+};
 
 /* One BPF instruction, as struct sock_filter. */
 struct confine_bpf {
@@ -152,7 +161,7 @@ const char *confine_cap_name(unsigned number); /* NULL past the last */
 struct confine_kernel {
 	int landlock_abi; /* 0 = none */
 	bool has_seccomp;
-	bool has_user_ns; /* for this caller */
+	bool has_user_ns;        /* for this caller */
 	char user_ns_cause[160]; /* when not: sysctl, profile, ... */
 };
 
@@ -163,21 +172,27 @@ struct confine_limits {
 	bool has_pids, has_memory, has_cpus;
 	uint64_t pids;
 	uint64_t memory; /* bytes; swap is set to the same total, so none */
-	uint64_t cpus;	 /* thousandths */
+	uint64_t cpus;   /* thousandths */
 };
 
-enum confine_limit { CONFINE_LIMIT_PIDS, CONFINE_LIMIT_MEMORY, CONFINE_LIMIT_CPUS, CONFINE_LIMIT_MAX };
+enum confine_limit {
+	CONFINE_LIMIT_PIDS,
+	CONFINE_LIMIT_MEMORY,
+	CONFINE_LIMIT_CPUS,
+	CONFINE_LIMIT_MAX
+};
 
 struct confine_cgroup {
 	char *dirs[CONFINE_LIMIT_MAX + 1]; /* created directories, each once */
 	size_t dirs_len;
-	int procs[CONFINE_LIMIT_MAX + 1]; /* open cgroup.procs of each: the child writes "0" */
-	uint32_t applied;		  /* bit per enum confine_limit: set and read back */
+	int procs[CONFINE_LIMIT_MAX + 1];     /* open cgroup.procs of each: the child writes "0" */
+	uint32_t applied;                     /* bit per enum confine_limit: set and read back */
 	char missing[CONFINE_LIMIT_MAX][160]; /* why one could not be applied */
 };
 
-/* Creates and fills the groups. A limit that cannot be applied is left out of applied with its cause
- * in missing: the caller decides whether that refuses. -1 only for faults of the call itself. */
+/* Creates and fills the groups. A limit that cannot be applied is left out of applied with its
+ * cause in missing: the caller decides whether that refuses. -1 only for faults of the call itself.
+ */
 int confine_cgroup_create(const struct confine_limits *limits, const char *name,
     struct confine_cgroup *ret_cgroup, struct hl_err *err) HL_MUST_CHECK;
 /* Kills what is in them and removes them; waits at most two seconds. Idempotent. */

@@ -33,15 +33,21 @@ enum verb {
 	VERB_MAX
 };
 
-enum output_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_ARGV };
+enum output_format {
+	FORMAT_TEXT,
+	FORMAT_JSON,
+	FORMAT_ARGV
+};
 
 /* One --env, --mount, --limit, --label or --engine-arg, with the argument's number for messages. */
 struct request_item {
 	const char *text; /* as given, without the option */
-	int argument;	  /* index in argv, from 1 */
+	int argument;     /* index in argv, from 1 */
 };
 
-enum { REQUEST_ITEMS_MAX = 256 };
+enum {
+	REQUEST_ITEMS_MAX = 256
+};
 
 struct request_items {
 	struct request_item items[REQUEST_ITEMS_MAX];
@@ -53,11 +59,12 @@ struct request {
 	enum verb verb;
 	struct request_items policies;
 	struct request_items env, mounts, limits, labels, engine_args;
-	struct request_item backend, cwd, network, image, user, timeout, mode, host; /* text NULL = not given */
-	const char *state_dir; /* settled: option, variable or default */
-	const char *result;    /* FILE or fd:N, or NULL */
+	struct request_item backend, cwd, network, image, user, timeout, mode,
+	    host;               /* text NULL = not given */
+	const char *state_dir;  /* settled: option, variable or default */
+	const char *result;     /* FILE or fd:N, or NULL */
 	const char *shell_text; /* -c, or NULL */
-	const char *level;     /* policy show --level */
+	const char *level;      /* policy show --level */
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;
 	bool show_effective, show_origins;
@@ -74,22 +81,24 @@ void options_help(FILE *out, enum verb verb);
  */
 enum conflict_action {
 	CONFLICT_REFUSED, /* enforce, or a floor control */
-	CONFLICT_WON,	  /* warn: the override is in force */
+	CONFLICT_WON,     /* warn: the override is in force */
 };
 
 struct conflict {
 	enum hl_code code;
 	enum conflict_action action;
-	char control[64];    /* "process.caps" */
-	char door[32];	     /* "argument 5", "environment" */
-	char asked[256];     /* as given, but never a value of a variable */
-	char bound[256];     /* what the policy allows */
-	char effect[160];    /* what the command could do with it */
+	char control[64]; /* "process.caps" */
+	char door[32];    /* "argument 5", "environment" */
+	char asked[256];  /* as given, but never a value of a variable */
+	char bound[256];  /* what the policy allows */
+	char effect[160]; /* what the command could do with it */
 	bool is_locked;
 	struct hl_origin origin; /* of the bound */
 };
 
-enum { CONFLICTS_MAX = 64 };
+enum {
+	CONFLICTS_MAX = 64
+};
 
 struct conflicts {
 	struct conflict items[CONFLICTS_MAX];
@@ -110,9 +119,9 @@ void conflicts_done(struct conflicts *conflicts);
 struct host {
 	uid_t uid;
 	gid_t gid;
-	const char *user; /* account name, or the number as text */
-	const char *home; /* of the account */
-	const char *cwd;  /* kernel's own name, no symbolic links */
+	const char *user;      /* account name, or the number as text */
+	const char *home;      /* of the account */
+	const char *cwd;       /* kernel's own name, no symbolic links */
 	char *const *environ_; /* of the caller */
 	const char *state_dir;
 	const char *runner_path, *helper_path;

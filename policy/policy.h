@@ -1,8 +1,8 @@
 /*
  * policy - text in, one settled effective policy out.
  *
- * The room knows no backend and prints nothing. What it finds wrong it returns as findings, each with
- * a code, a place and what to do; launcher/ prints them.
+ * The room knows no backend and prints nothing. What it finds wrong it returns as findings, each
+ * with a code, a place and what to do; launcher/ prints them.
  *
  * Life cycle
  *
@@ -10,9 +10,10 @@
  *     parses and types each by fields.def, folds a level before each file, merges, and fills in the
  *     defaults. All findings of all files are collected in one pass, at most POLICY_FINDINGS_MAX.
  *  2. With no error finding there is a struct policy. Every value in it has one origin.
- *  3. Callers ask for changes with policy_judge() and, when they may have it (or when mode is warn),
- *     policy_apply().
- *  4. policy_free() releases everything. Strings handed out are owned by the policy and live as long.
+ *  3. Callers ask for changes with policy_judge() and, when they may have it (or when mode is
+ * warn), policy_apply().
+ *  4. policy_free() releases everything. Strings handed out are owned by the policy and live as
+ * long.
  *
  * Words: a bound is what nobody later may exceed; a default is the value used when nobody asks; a
  * request is what the caller asks. A field that nothing bounds is unbounded.
@@ -58,9 +59,16 @@ enum policy_kind {
 /* Of a number: "no limit", which is also what an unbounded numeric field without default has. */
 #define POLICY_UNLIMITED UINT64_MAX
 
-enum policy_access { POLICY_ACCESS_RO, POLICY_ACCESS_RW };
+enum policy_access {
+	POLICY_ACCESS_RO,
+	POLICY_ACCESS_RW
+};
 
-enum policy_home { POLICY_HOME_TMPFS, POLICY_HOME_PERSIST, POLICY_HOME_BIND };
+enum policy_home {
+	POLICY_HOME_TMPFS,
+	POLICY_HOME_PERSIST,
+	POLICY_HOME_BIND
+};
 
 struct policy_mount {
 	const char *src; /* as written, placeholders not yet replaced */
@@ -68,7 +76,7 @@ struct policy_mount {
 	enum policy_access access;
 	bool exec;
 	bool is_required; /* false: a missing source is skipped */
-	bool is_volume;	  /* kind: volume */
+	bool is_volume;   /* kind: volume */
 };
 
 struct policy_tmpfs {
@@ -81,7 +89,8 @@ struct policy_tmpfs {
 struct policy_home_value {
 	enum policy_home kind;
 	const char *src; /* bind only */
-	uint64_t size;	 /* tmpfs only, bytes; POLICY_UNLIMITED = half of memory, the kernel's default */
+	uint64_t
+	    size; /* tmpfs only, bytes; POLICY_UNLIMITED = half of memory, the kernel's default */
 };
 
 struct policy_item {
@@ -104,16 +113,24 @@ struct policy_value {
 	const char *text;
 	const struct policy_item *items;
 	size_t items_len;
-	struct hl_origin origin;	/* of the value */
-	struct hl_origin bound_origin;	/* only when is_bounded */
+	struct hl_origin origin;       /* of the value */
+	struct hl_origin bound_origin; /* only when is_bounded */
 };
 
 /* ------------------------------------------------------------------------------------------------
  * Findings
  */
-enum policy_severity { POLICY_NOTE, POLICY_WARNING, POLICY_ERROR };
+enum policy_severity {
+	POLICY_NOTE,
+	POLICY_WARNING,
+	POLICY_ERROR
+};
 
-enum { POLICY_FINDINGS_MAX = 20, POLICY_FILE_MAX = 1 << 20, POLICY_LAYERS_MAX = 64 };
+enum {
+	POLICY_FINDINGS_MAX = 20,
+	POLICY_FILE_MAX = 1 << 20,
+	POLICY_LAYERS_MAX = 64
+};
 
 struct policy_finding {
 	enum policy_severity severity;
@@ -131,7 +148,7 @@ struct policy_findings {
 	struct policy_finding *items;
 	size_t len;
 	size_t errors, warnings; /* counted also beyond POLICY_FINDINGS_MAX */
-	bool is_cut;		 /* there were more than are kept */
+	bool is_cut;             /* there were more than are kept */
 };
 
 void policy_findings_done(struct policy_findings *findings);
@@ -146,7 +163,7 @@ struct policy_load_request {
 	size_t files_len;
 	const char *host_dir; /* "/etc/hermes-launch/policy.d"; NULL = no host layer */
 	const char *cwd;      /* where files are relative to and .hermes/ is looked for */
-	uid_t caller;	      /* real uid: who may own a policy file beside root */
+	uid_t caller;         /* real uid: who may own a policy file beside root */
 	const char *home;     /* for ~/.config/hermes-launch/policies, or NULL */
 };
 
@@ -160,7 +177,8 @@ void policy_free(struct policy *policy);
  * The settled policy
  */
 const struct policy_value *policy_get(const struct policy *policy, enum policy_field field);
-/* Dotted key, e.g. "process.caps"; the enum words of an ENUM field (NULL-terminated, strict first). */
+/* Dotted key, e.g. "process.caps"; the enum words of an ENUM field (NULL-terminated, strict first).
+ */
 const char *policy_field_key(enum policy_field field);
 const char *policy_field_help(enum policy_field field);
 enum policy_kind policy_field_kind(enum policy_field field);
@@ -171,15 +189,15 @@ enum policy_field policy_field_find(const char *key);
 void policy_value_format(const struct policy_value *value, enum policy_field field,
     struct hl_buf *out);
 
-/* True when degrade.allow of some layer names the control (globs allowed, e.g. "limits.*"), and every
- * layer that came before did not forbid it. *ret_origin may be NULL. */
+/* True when degrade.allow of some layer names the control (globs allowed, e.g. "limits.*"), and
+ * every layer that came before did not forbid it. *ret_origin may be NULL. */
 bool policy_may_degrade(const struct policy *policy, const char *control,
     struct hl_origin *ret_origin);
 
 /* One row per file and level that was folded, in order. */
 struct policy_layer {
 	const char *layer; /* "level", "host", "org", "team", "task" */
-	const char *id;	   /* policy id, or "baseline@1" */
+	const char *id;    /* policy id, or "baseline@1" */
 	uint64_t revision; /* 0 = none given */
 	const char *file;  /* path as opened, or NULL for a level */
 	const char *owner; /* or NULL */
@@ -193,7 +211,9 @@ const char *policy_effective_sha256(const struct policy *policy);
 /* Name of the strictest level in the stack, e.g. "restricted@1". */
 const char *policy_level(const struct policy *policy);
 
-enum policy_show_flags { POLICY_SHOW_ORIGINS = 1 << 0 };
+enum policy_show_flags {
+	POLICY_SHOW_ORIGINS = 1 << 0
+};
 
 /* The effective policy as YAML that parses again to the same values. */
 int policy_show(const struct policy *policy, unsigned flags, struct hl_buf *out,
@@ -205,21 +225,22 @@ const char *policy_level_text(const char *name);
  * Requests of the caller
  */
 enum policy_verdict {
-	POLICY_SAME,	/* equal to what is effective: drop it */
+	POLICY_SAME,    /* equal to what is effective: drop it */
 	POLICY_TIGHTER, /* inside the bound: apply */
-	POLICY_LOOSER,	/* outside the bound, or the field is locked: a conflict */
+	POLICY_LOOSER,  /* outside the bound, or the field is locked: a conflict */
 };
 
 struct policy_judgement {
 	enum policy_verdict verdict;
 	bool is_locked;
 	struct hl_origin origin; /* of the bound or lock that decides */
-	char bound[256];	 /* the bound as a person would write it */
+	char bound[256];         /* the bound as a person would write it */
 };
 
-/* text: one scalar, or one member of a set, as it would be written in a policy. Inside a bound means
- * TIGHTER also where the value is looser than the default: the bound decides, not the default. For
- * fields of struct kinds use policy_judge_mount(). -1: text is not a value of that field. */
+/* text: one scalar, or one member of a set, as it would be written in a policy. Inside a bound
+ * means TIGHTER also where the value is looser than the default: the bound decides, not the
+ * default. For fields of struct kinds use policy_judge_mount(). -1: text is not a value of that
+ * field. */
 int policy_judge(const struct policy *policy, enum policy_field field, const char *text,
     struct policy_judgement *ret_judgement, struct hl_err *err) HL_MUST_CHECK;
 int policy_judge_mount(const struct policy *policy, const struct policy_mount *mount,
@@ -227,8 +248,8 @@ int policy_judge_mount(const struct policy *policy, const struct policy_mount *m
 
 /* Makes a request effective, whatever the verdict was: scalars replace, set members are added (a
  * request for a set's first member replaces its default), maps get the name. */
-int policy_apply(struct policy *policy, enum policy_field field, const char *name,
-    const char *text, const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
+int policy_apply(struct policy *policy, enum policy_field field, const char *name, const char *text,
+    const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
 int policy_apply_mount(struct policy *policy, const struct policy_mount *mount,
     const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
 
@@ -238,7 +259,8 @@ int policy_apply_mount(struct policy *policy, const struct policy_mount *mount,
 enum policy_name_class {
 	POLICY_NAME_PLAIN,
 	POLICY_NAME_SECRET, /* a credential or an endpoint that redirects one: never passes */
-	POLICY_NAME_LOADER, /* runs code before the command (LD_PRELOAD, BASH_ENV, ...): never passes */
+	POLICY_NAME_LOADER, /* runs code before the command (LD_PRELOAD, BASH_ENV, ...): never
+			       passes */
 };
 
 /* By exact name or pattern, letter case folded; by length, so a NUL cannot shorten it. */

@@ -2,8 +2,8 @@
  * runner - the static program inside a sandbox. This door is the protocol it speaks.
  *
  * One full-duplex byte stream joins the host and the runner: a socketpair on descriptor 3 for the
- * native sandbox (no argument), standard input and output elsewhere (argument "--stdio"). The runner
- * is pid 1 of its sandbox, or its child subreaper.
+ * native sandbox (no argument), standard input and output elsewhere (argument "--stdio"). The
+ *runner is pid 1 of its sandbox, or its child subreaper.
  *
  *	host				runner
  *	----				------
@@ -16,20 +16,20 @@
  *					OUT		stdout or stderr, within the window
  *	WINDOW						more credit for OUT
  *					WINDOW		more credit for STDIN
- *					EXIT		how, status, rusage; nothing of the call is left
- *	GOODBYE						end; so does the end of the stream
+ *					EXIT		how, status, rusage; nothing of the call is
+ *left GOODBYE						end; so does the end of the stream
  *
- * The host may send LOCK and SPAWN before it has read HELLO: they wait in the stream. Before HELLO the
- * host skips at most RUNNER_NOISE_MAX bytes that are not the magic (banners, warnings).
+ * The host may send LOCK and SPAWN before it has read HELLO: they wait in the stream. Before HELLO
+ *the host skips at most RUNNER_NOISE_MAX bytes that are not the magic (banners, warnings).
  *
  * A frame is a 12 byte header, little-endian - u32 payload length, u8 type, u8 flags, u16 zero, u32
- * channel - and the payload, at most RUNNER_PAYLOAD_MAX bytes, made with base's wire codec. Each side
- * holds the other for hostile: an unknown type, a bad length, a nonzero reserved field, a frame that
- * the state does not allow end the stream with a typed error. This version has one channel, 1, for
- * calls; 0 is control.
+ * channel - and the payload, at most RUNNER_PAYLOAD_MAX bytes, made with base's wire codec. Each
+ *side holds the other for hostile: an unknown type, a bad length, a nonzero reserved field, a frame
+ *that the state does not allow end the stream with a typed error. This version has one channel, 1,
+ *for calls; 0 is control.
  *
- * Flow control: OUT and STDIN consume a window of RUNNER_WINDOW bytes per direction and stream, which
- * WINDOW frames give back, so a flood neither grows memory nor blocks control frames.
+ * Flow control: OUT and STDIN consume a window of RUNNER_WINDOW bytes per direction and stream,
+ *which WINDOW frames give back, so a flood neither grows memory nor blocks control frames.
  *
  * When the stream ends without GOODBYE the runner ends the whole sandbox.
  */
@@ -47,29 +47,29 @@ enum {
 	RUNNER_PAYLOAD_MAX = 256 * 1024,
 	RUNNER_NOISE_MAX = 64 * 1024,
 	RUNNER_WINDOW = 1024 * 1024,
-	RUNNER_STREAM_FD = 3, /* native sandbox */
+	RUNNER_STREAM_FD = 3,   /* native sandbox */
 	RUNNER_GRACE_MS = 2000, /* between TERM and KILL */
 };
 
 /* First bytes of the stream, before the HELLO frame: no banner contains them. */
-#define RUNNER_MAGIC	  "\x8fHLr1\r\n\x1a"
+#define RUNNER_MAGIC      "\x8fHLr1\r\n\x1a"
 #define RUNNER_MAGIC_SIZE 8
 
 enum runner_type {
-	RUNNER_HELLO = 1, /* u32 version, u32 features, u32 pid as the runner sees itself */
-	RUNNER_LOCK,	  /* struct confinement, confine/confine.h */
-	RUNNER_LOCKED,	  /* string: one line a person reads (what was verified) */
-	RUNNER_ERROR,	  /* struct runner_error */
-	RUNNER_SPAWN,	  /* struct runner_spawn */
-	RUNNER_STARTED,	  /* u32 pid inside */
-	RUNNER_STDIN,	  /* bytes */
-	RUNNER_STDIN_EOF, /* empty */
-	RUNNER_OUT,	  /* u8 1 stdout or 2 stderr, then bytes */
+	RUNNER_HELLO = 1,  /* u32 version, u32 features, u32 pid as the runner sees itself */
+	RUNNER_LOCK,       /* struct confinement, confine/confine.h */
+	RUNNER_LOCKED,     /* string: one line a person reads (what was verified) */
+	RUNNER_ERROR,      /* struct runner_error */
+	RUNNER_SPAWN,      /* struct runner_spawn */
+	RUNNER_STARTED,    /* u32 pid inside */
+	RUNNER_STDIN,      /* bytes */
+	RUNNER_STDIN_EOF,  /* empty */
+	RUNNER_OUT,        /* u8 1 stdout or 2 stderr, then bytes */
 	RUNNER_WINDOW_ADD, /* u8 stream (0 stdin, 1 stdout, 2 stderr), u32 bytes */
-	RUNNER_SIGNAL,	  /* u32 signal: to the command's process group */
-	RUNNER_KILL,	  /* u8 reason (enum runner_how): TERM to the tree, grace, KILL, EXIT */
-	RUNNER_EXIT,	  /* struct runner_exit */
-	RUNNER_GOODBYE,	  /* empty */
+	RUNNER_SIGNAL,     /* u32 signal: to the command's process group */
+	RUNNER_KILL,       /* u8 reason (enum runner_how): TERM to the tree, grace, KILL, EXIT */
+	RUNNER_EXIT,       /* struct runner_exit */
+	RUNNER_GOODBYE,    /* empty */
 	RUNNER_TYPE_MAX
 };
 
@@ -87,15 +87,16 @@ enum runner_how {
 const char *runner_how_name(enum runner_how how);
 
 struct runner_error {
-	uint32_t step;	/* enum confine_step, or 0 */
-	uint32_t code;	/* enum hl_code: only B and D families are believed by the host */
+	uint32_t step; /* enum confine_step, or 0 */
+	uint32_t code; /* enum hl_code: only B and D families are believed by the host */
 	int sys_errno;
 	const char *subject; /* path, control or program it was about; <= 512 bytes */
 };
 
 enum runner_spawn_flags {
-	RUNNER_SPAWN_INHERIT = 1 << 0, /* the command gets the runner's own 0, 1, 2 (native sandbox) */
-	RUNNER_SPAWN_STDIN = 1 << 1,   /* without INHERIT: stdin comes in frames; else /dev/null */
+	RUNNER_SPAWN_INHERIT =
+	    1 << 0, /* the command gets the runner's own 0, 1, 2 (native sandbox) */
+	RUNNER_SPAWN_STDIN = 1 << 1, /* without INHERIT: stdin comes in frames; else /dev/null */
 };
 
 struct runner_rlimit {
@@ -103,7 +104,11 @@ struct runner_rlimit {
 	uint64_t soft, hard;
 };
 
-enum { RUNNER_ARGV_MAX = 4096, RUNNER_ENV_MAX = 4096, RUNNER_RLIMITS_MAX = 16 };
+enum {
+	RUNNER_ARGV_MAX = 4096,
+	RUNNER_ENV_MAX = 4096,
+	RUNNER_RLIMITS_MAX = 16
+};
 
 /* The call lock (rlimits, umask) travels with the call. */
 struct runner_spawn {
@@ -118,10 +123,10 @@ struct runner_spawn {
 
 struct runner_exit {
 	enum runner_how how;
-	uint32_t code;	 /* EXITED: status; LAUNCHER_ERROR: 126 or 127 */
+	uint32_t code;   /* EXITED: status; LAUNCHER_ERROR: 126 or 127 */
 	uint32_t signal; /* SIGNALED */
 	uint64_t user_us, system_us, max_rss_kib;
-	int sys_errno;	     /* LAUNCHER_ERROR: why exec or chdir failed */
+	int sys_errno;       /* LAUNCHER_ERROR: why exec or chdir failed */
 	const char *subject; /* the same: what it was about */
 };
 
