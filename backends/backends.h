@@ -175,6 +175,7 @@ struct plan {
 	struct hl_strv engine_args; /* judged already: they tighten or equal */
 
 	struct hl_strv argv;
+	int cancel_fd; /* readable: the caller wants the start to end (a signal came); -1 = none */
 };
 
 /* ------------------------------------------------------------------------------------------------

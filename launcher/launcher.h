@@ -57,10 +57,11 @@ struct request_items {
 /* Strings are argv's own. */
 struct request {
 	enum verb verb;
+	enum verb help_for; /* HELP: of this verb; VERB_MAX = of all */
 	struct request_items policies;
 	struct request_items env, mounts, limits, labels, engine_args;
-	struct request_item backend, cwd, network, image, user, timeout, mode,
-	    host;               /* text NULL = not given */
+	struct request_item backend, cwd, network, image, user, timeout,
+	    mode;               /* text NULL = not given */
 	const char *state_dir;  /* settled: option, variable or default */
 	const char *result;     /* FILE or fd:N, or NULL */
 	const char *shell_text; /* -c, or NULL */
@@ -74,6 +75,7 @@ struct request {
 
 int options_parse(int argc, char **argv, struct request *ret_request,
     struct hl_err *err) HL_MUST_CHECK;
+/* verb VERB_MAX: the overview. */
 void options_help(FILE *out, enum verb verb);
 
 /* ------------------------------------------------------------------------------------------------
@@ -135,6 +137,16 @@ int plan_build(const struct policy *policy, const struct request *request,
     struct hl_err *err) HL_MUST_CHECK;
 void plan_done(struct plan *plan);
 
+/* This machine and this caller; strings live as long as the process. */
+int host_facts(const struct request *request, struct host *ret_host,
+    struct hl_err *err) HL_MUST_CHECK;
+
+/* /etc/hermes-launch/policy.d; a build with HL_TEST_HOST_DIR reads the variable of that name. */
+const char *host_policy_dir(void);
+/* The stack that run would load: host layer and --policy, or .hermes/policy.yaml. */
+int load_policy(const struct request *request, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+
 /* Pieces of plan_build(), each in its own file. */
 int plan_process(const struct policy *policy, const struct request *request,
     const struct host *host, struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
@@ -142,6 +154,8 @@ int plan_fs(const struct policy *policy, const struct request *request, const st
     struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
 int plan_environment(const struct policy *policy, const struct request *request,
     const struct host *host, struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+/* rlimits that travel with the call: limits.files, and core dumps off. */
+void plan_rlimits(const struct plan *plan, struct runner_spawn *spawn);
 /* After start: the image's own variables below the plan's, protected names left out; fills the
  * environment of a call. */
 int plan_call_environment(const struct plan *plan, const struct hl_strv *image_env,
@@ -157,6 +171,8 @@ int plan_call_environment(const struct plan *plan, const struct hl_strv *image_e
 /* ------------------------------------------------------------------------------------------------
  * Telling
  */
+void report_init(const struct request *request);
+bool report_is_verbose(void);
 void report_error(const struct hl_err *err);
 void report_findings(const struct policy_findings *findings, const struct request *request);
 void report_conflict(const struct conflict *conflict);

@@ -1,0 +1,95 @@
+/*
+ * audit show, audit verify.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher/launcher.h"
+
+#include "base/banned.h"
+
+static int
+fail(const struct hl_err *err)
+{
+	report_error(err);
+	return hl_code_info(err->code)->exit_status;
+}
+
+static int
+print_line(const char *line, size_t len, void *context)
+{
+	(void)context;
+	return fwrite(line, 1, len, stdout) == len && putchar('\n') != EOF ? 0 : -1;
+}
+
+int
+verb_audit_show(const struct request *request)
+{
+	struct hl_err err;
+	enum audit_format format = request->format == FORMAT_JSON ? AUDIT_JSON : AUDIT_TEXT;
+
+	if (audit_show(request->state_dir, format, print_line, NULL, &err) != 0)
+		return fail(&err);
+	return 0;
+}
+
+static void
+print_json(const struct audit_verify_result *result, const char *verdict)
+{
+	struct hl_buf out;
+	struct hl_json json;
+
+	hl_buf_init(&out, 8192);
+	hl_json_init(&json, &out);
+	hl_json_object(&json);
+	hl_json_key(&json, "verdict");
+	hl_json_string(&json, verdict);
+	hl_json_key(&json, "log");
+	hl_json_string(&json, result->log_id);
+	hl_json_key(&json, "records");
+	hl_json_u64(&json, result->records);
+	hl_json_key(&json, "recovered");
+	hl_json_u64(&json, result->recovered);
+	if (result->verdict != AUDIT_OK) {
+		hl_json_key(&json, "seq");
+		hl_json_u64(&json, result->bad_seq);
+		hl_json_key(&json, "offset");
+		hl_json_u64(&json, result->bad_offset);
+		hl_json_key(&json, "detail");
+		hl_json_string(&json, result->detail);
+	}
+	hl_json_end_object(&json);
+	puts(out.data);
+	hl_buf_done(&out);
+}
+
+int
+verb_audit_verify(const struct request *request)
+{
+	static const char *const verdicts[] = { [AUDIT_OK] = "ok",
+		[AUDIT_TAMPERED] = "tampered",
+		[AUDIT_INCOMPLETE] = "incomplete" };
+	struct audit_verify_result result;
+	struct hl_err err;
+
+	if (audit_verify(request->state_dir, &result, &err) != 0)
+		return fail(&err);
+	if (request->format == FORMAT_JSON) {
+		print_json(&result, verdicts[result.verdict]);
+	} else if (result.verdict == AUDIT_OK) {
+		printf("ok: %llu records in log %s, chain intact",
+		    (unsigned long long)result.records, result.log_id);
+		if (result.recovered > 0)
+			printf(", %llu torn lines recovered", (unsigned long long)result.recovered);
+		putchar('\n');
+	} else {
+		struct hl_buf detail;
+		hl_buf_init(&detail, 4096);
+		hl_buf_printable(&detail, result.detail, strlen(result.detail));
+		printf("%s: first bad record seq %llu at offset %llu: %s\n",
+		    verdicts[result.verdict], (unsigned long long)result.bad_seq,
+		    (unsigned long long)result.bad_offset, detail.data);
+		hl_buf_done(&detail);
+	}
+	return (int)result.verdict;
+}

@@ -1,0 +1,113 @@
+/*
+ * Facts of this host and this caller that a plan needs: identity, working directory, and where the
+ * other programs of the house are.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/launcher.h"
+
+#include "base/banned.h"
+
+/* A program beside the launcher (build tree), or in ../libexec/hermes-launch (installed). */
+static char *
+find_program(const char *own_dir, const char *name)
+{
+	static const char *const places[] = { "%s/%s", "%s/../libexec/hermes-launch/%s" };
+	char path[PATH_MAX + 64];
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(path, sizeof(path), places[i], own_dir, name);
+#pragma GCC diagnostic pop
+		if (access(path, R_OK) == 0)
+			return strdup(path);
+	}
+	return NULL;
+}
+
+static int
+find_programs(struct host *host, struct hl_err *err)
+{
+	char own[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	if (n < 0) {
+		hl_err_sys(err, HLI_02, "cannot read '/proc/self/exe'");
+		return hl_err_help(err, "hermes-launch needs a mounted /proc");
+	}
+	own[n] = '\0';
+	*strrchr(own, '/') = '\0';
+	host->runner_path = find_program(own, "hermes-runner");
+	host->helper_path = find_program(own, "hl-engine");
+	if (host->runner_path == NULL)
+		return hl_err_set(err, HLI_02,
+		    "'hermes-runner' is not beside 'hermes-launch': the installation is incomplete");
+	return 0;
+}
+
+/* getpwuid(3) loads name services, which costs more than the rest of a start; /etc/passwd first. */
+static int
+find_account(struct host *host, struct hl_err *err)
+{
+	static char number[16];
+	FILE *file = fopen("/etc/passwd", "re");
+	struct passwd *entry = NULL;
+
+	while (file != NULL && (entry = fgetpwent(file)) != NULL && entry->pw_uid != host->uid)
+		continue;
+	if (entry == NULL)
+		entry = getpwuid(host->uid);
+	snprintf(number, sizeof(number), "%u", (unsigned)host->uid);
+	host->user = strdup(entry != NULL ? entry->pw_name : number);
+	host->home = strdup(entry != NULL && entry->pw_dir[0] == '/' ? entry->pw_dir : "/");
+	if (file != NULL)
+		fclose(file);
+	return host->user != NULL && host->home != NULL ? 0 : hl_err_oom(err);
+}
+
+int
+host_facts(const struct request *request, struct host *ret_host, struct hl_err *err)
+{
+	char cwd[PATH_MAX];
+	struct host host = {
+		.uid = getuid(),
+		.gid = getgid(),
+		.environ_ = environ,
+		.state_dir = request->state_dir,
+	};
+
+	/* A set-user-ID launcher would judge one user's policy with another's rights. */
+	if (getuid() != geteuid() || getgid() != getegid())
+		return hl_err_set(err, HLI_02,
+		    "hermes-launch must not be set-user-ID or set-group-ID");
+	if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/')
+		return hl_err_sys(err, HLU_02, "cannot tell the working directory");
+	host.cwd = strdup(cwd);
+	if (host.cwd == NULL)
+		return hl_err_oom(err);
+	if (find_account(&host, err) != 0 || find_programs(&host, err) != 0)
+		return -1;
+	*ret_host = host;
+	return 0;
+}
+
+const char *
+host_policy_dir(void)
+{
+#ifdef HL_TEST_HOST_DIR
+	const char *dir = getenv("HL_TEST_HOST_DIR");
+	if (dir != NULL)
+		return dir;
+#endif
+	return "/etc/hermes-launch/policy.d";
+}

@@ -1,0 +1,319 @@
+/*
+ * argv -> struct request, by the rows of options.def and verbs.def. Nothing is judged here: whether
+ * a request may be had is for the policy to say.
+ */
+#include "launcher/options.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/launcher.h"
+
+#include "base/banned.h"
+
+const struct option_row option_rows[] = {
+#define OPTION(name, letter, argument, kind, member, verbs, help) \
+ { name, letter, argument, OPTION_##kind, offsetof(struct request, member), verbs, help },
+#include "launcher/options.def"
+#undef OPTION
+};
+
+const size_t option_rows_len = HL_ARRAY_SIZE(option_rows);
+
+const struct verb_row verb_rows[VERB_MAX] = {
+#define VERB(symbol, words, function, operands, options, help) \
+ [VERB_##symbol] = { words, function, operands, options, help },
+#include "launcher/verbs.def"
+#undef VERB
+};
+
+/* Where the parser stands. */
+struct parse {
+	int argc;
+	char **argv;
+	int at; /* the argument that is read */
+	struct request *request;
+	struct hl_err *err;
+};
+
+static bool
+option_fits(const struct option_row *row, enum verb verb)
+{
+	return row->verbs[0] == '*' || (verb_rows[verb].options != 0 &&
+					   strchr(row->verbs, verb_rows[verb].options) != NULL);
+}
+
+static int
+unknown_option(struct parse *parse, const char *text)
+{
+	const char *names[HL_ARRAY_SIZE(option_rows)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < option_rows_len; i++)
+		if (option_fits(&option_rows[i], parse->request->verb))
+			names[n++] = option_rows[i].name;
+	hl_err_set(parse->err, HLU_01, "unknown option '%.80s' for '%s'", text,
+	    verb_rows[parse->request->verb].words);
+	const char *nearest = strncmp(text, "--", 2) == 0 ? hl_nearest(text + 2, names, n) : NULL;
+	if (nearest != NULL)
+		return hl_err_help(parse->err, "did you mean '--%s'?", nearest);
+	return hl_err_help(parse->err, "see 'hermes-launch help %s'",
+	    verb_rows[parse->request->verb].words);
+}
+
+static int
+set_format(struct parse *parse, enum output_format *format, const char *value)
+{
+	static const char *const
+	    names[] = { [FORMAT_TEXT] = "text", [FORMAT_JSON] = "json", [FORMAT_ARGV] = "argv" };
+
+	for (unsigned i = 0; i < HL_ARRAY_SIZE(names); i++) {
+		if (strcmp(value, names[i]) != 0)
+			continue;
+		if (i == FORMAT_ARGV && parse->request->verb != VERB_EXPLAIN)
+			break;
+		*format = (enum output_format)i;
+		return 0;
+	}
+	return hl_err_set(parse->err, HLU_01, "'%.40s' is not a format of '%s'", value,
+	    verb_rows[parse->request->verb].words);
+}
+
+static int
+given_twice(struct parse *parse, const struct option_row *row)
+{
+	return hl_err_set(parse->err, HLU_01, "option '--%s' is given twice", row->name);
+}
+
+static int
+store(struct parse *parse, const struct option_row *row, const char *value)
+{
+	void *member = (char *)parse->request + row->offset;
+	struct request_item item = { .text = value, .argument = parse->at };
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)member = true;
+		return 0;
+	case OPTION_FORMAT:
+		return set_format(parse, member, value);
+	case OPTION_STRING:
+		if (*(const char **)member != NULL)
+			return given_twice(parse, row);
+		*(const char **)member = value;
+		return 0;
+	case OPTION_ITEM:
+		if (((struct request_item *)member)->text != NULL)
+			return given_twice(parse, row);
+		*(struct request_item *)member = item;
+		return 0;
+	case OPTION_ITEMS: {
+		struct request_items *items = member;
+		if (items->len >= REQUEST_ITEMS_MAX)
+			return hl_err_set(parse->err, HLU_01, "more than %d options '--%s'",
+			    REQUEST_ITEMS_MAX, row->name);
+		items->items[items->len++] = item;
+		return 0;
+	}
+	}
+	return hl_err_set(parse->err, HLI_02, "option '--%s' has no kind", row->name);
+}
+
+/* --name, --name=value, --name value */
+static int
+long_option(struct parse *parse)
+{
+	const char *text = parse->argv[parse->at];
+	const char *equals = strchr(text, '=');
+	size_t len = equals != NULL ? (size_t)(equals - text) - 2 : strlen(text) - 2;
+
+	for (size_t i = 0; i < option_rows_len; i++) {
+		const struct option_row *row = &option_rows[i];
+		if (strlen(row->name) != len || memcmp(row->name, text + 2, len) != 0 ||
+		    !option_fits(row, parse->request->verb))
+			continue;
+		if (row->argument == NULL) {
+			if (equals != NULL)
+				return hl_err_set(parse->err, HLU_01,
+				    "option '--%s' takes no value", row->name);
+			return store(parse, row, NULL);
+		}
+		if (equals != NULL)
+			return store(parse, row, equals + 1);
+		if (parse->at + 1 >= parse->argc)
+			return hl_err_set(parse->err, HLU_01, "option '--%s' needs %s", row->name,
+			    row->argument);
+		parse->at++;
+		return store(parse, row, parse->argv[parse->at]);
+	}
+	return unknown_option(parse, text);
+}
+
+/* -q, -p FILE, -pFILE: one letter each; flags may be joined (-qv). */
+static int
+short_options(struct parse *parse)
+{
+	const char *text = parse->argv[parse->at];
+
+	for (const char *letter = text + 1; *letter != '\0'; letter++) {
+		const struct option_row *row = NULL;
+		for (size_t i = 0; i < option_rows_len && row == NULL; i++)
+			if (option_rows[i].letter == *letter &&
+			    option_fits(&option_rows[i], parse->request->verb))
+				row = &option_rows[i];
+		if (row == NULL)
+			return unknown_option(parse, text);
+		if (row->argument == NULL) {
+			if (store(parse, row, NULL) != 0)
+				return -1;
+			continue;
+		}
+		if (letter[1] != '\0')
+			return store(parse, row, letter + 1);
+		if (parse->at + 1 >= parse->argc)
+			return hl_err_set(parse->err, HLU_01, "option '-%c' needs %s", *letter,
+			    row->argument);
+		parse->at++;
+		return store(parse, row, parse->argv[parse->at]);
+	}
+	return 0;
+}
+
+static int
+unknown_verb(struct parse *parse, const char *text)
+{
+	const char *names[VERB_MAX];
+
+	for (size_t i = 0; i < VERB_MAX; i++)
+		names[i] = verb_rows[i].words;
+	hl_err_set(parse->err, HLU_01, "'%.80s' is not a verb", text);
+	const char *nearest = hl_nearest(text, names, VERB_MAX);
+	if (nearest != NULL)
+		return hl_err_help(parse->err,
+		    "did you mean '%s'? A command to run stands behind '--'", nearest);
+	return hl_err_help(parse->err,
+	    "a command to run stands behind '--'; see 'hermes-launch help'");
+}
+
+/* The verb is one word or two in front of everything; none means run. */
+static int
+read_verb(struct parse *parse)
+{
+	const char *first = parse->argc > 1 ? parse->argv[1] : NULL;
+	const char *second = parse->argc > 2 ? parse->argv[2] : "";
+	char both[64];
+
+	parse->at = 1;
+	if (first == NULL || strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
+		parse->request->verb = VERB_HELP;
+		parse->at = first == NULL ? 1 : 2;
+		return 0;
+	}
+	if (strcmp(first, "--version") == 0) {
+		parse->request->verb = VERB_VERSION;
+		parse->at = 2;
+		return 0;
+	}
+	if (first[0] == '-')
+		return 0;
+	snprintf(both, sizeof(both), "%s %s", first, second);
+	for (unsigned i = 0; i < VERB_MAX; i++) {
+		bool is_two = strchr(verb_rows[i].words, ' ') != NULL;
+		if (strcmp(verb_rows[i].words, is_two ? both : first) != 0)
+			continue;
+		parse->request->verb = (enum verb)i;
+		parse->at = is_two ? 3 : 2;
+		return 0;
+	}
+	return unknown_verb(parse, strchr(both, ' ')[1] != '-' ? both : first);
+}
+
+static int
+read_options(struct parse *parse)
+{
+	bool takes_command =
+	    parse->request->verb == VERB_RUN || parse->request->verb == VERB_EXPLAIN;
+
+	for (; parse->at < parse->argc; parse->at++) {
+		const char *text = parse->argv[parse->at];
+		if (strcmp(text, "--") == 0) {
+			parse->at++;
+			break;
+		}
+		if (text[0] != '-' || text[1] == '\0') {
+			if (!takes_command)
+				break;
+			hl_err_set(parse->err, HLU_01, "'%.80s' stands where an option is expected",
+			    text);
+			return hl_err_help(parse->err, "put '--' before the command");
+		}
+		if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+			parse->request->help_for = parse->request->verb;
+			parse->request->verb = VERB_HELP;
+			return 0;
+		}
+		if ((text[1] == '-' ? long_option(parse) : short_options(parse)) != 0)
+			return -1;
+	}
+	parse->request->argv = parse->argv + parse->at;
+	parse->request->argv_len = (size_t)(parse->argc - parse->at);
+	return 0;
+}
+
+/* $HERMES_LAUNCH_STATE, /var/lib/hermes-launch for root, XDG for others. */
+static int
+default_state_dir(struct request *request, struct hl_err *err)
+{
+	const char *variable = getenv("HERMES_LAUNCH_STATE");
+	const char *xdg = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+	char *dir = NULL;
+
+	if (request->state_dir == NULL && variable != NULL && variable[0] != '\0')
+		request->state_dir = variable;
+	if (request->state_dir != NULL) {
+		char here[4096];
+		if (getcwd(here, sizeof(here)) == NULL)
+			return hl_err_sys(err, HLU_02, "cannot tell the working directory");
+		dir = hl_path_normalise(here, request->state_dir);
+	} else if (geteuid() == 0) {
+		dir = strdup("/var/lib/hermes-launch");
+	} else if (xdg != NULL && xdg[0] == '/') {
+		dir = hl_path_normalise(xdg, "hermes-launch");
+	} else if (home != NULL && home[0] == '/') {
+		dir = hl_path_normalise(home, ".local/state/hermes-launch");
+	} else {
+		hl_err_set(err, HLU_01, "there is no place for state: HOME is not set");
+		return hl_err_help(err, "give --state-dir DIR");
+	}
+	if (dir == NULL)
+		return hl_err_oom(err);
+	request->state_dir = dir; /* lives as long as the process */
+	return 0;
+}
+
+int
+options_parse(int argc, char **argv, struct request *ret_request, struct hl_err *err)
+{
+	struct parse parse = { .argc = argc, .argv = argv, .request = ret_request, .err = err };
+
+	memset(ret_request, 0, sizeof(*ret_request));
+	ret_request->verb = VERB_RUN;
+	ret_request->help_for = VERB_MAX;
+	if (read_verb(&parse) != 0 || read_options(&parse) != 0)
+		return -1;
+	if (verb_rows[ret_request->verb].options != 0 && default_state_dir(ret_request, err) != 0)
+		return -1;
+	if (ret_request->verb != VERB_RUN && ret_request->verb != VERB_EXPLAIN)
+		return 0;
+	if (ret_request->shell_text != NULL && ret_request->argv_len > 0)
+		return hl_err_set(err, HLU_01, "both -c and a command are given");
+	if (ret_request->shell_text == NULL && ret_request->argv_len == 0) {
+		hl_err_set(err, HLU_01, "no command is given");
+		return hl_err_help(err, "hermes-launch --policy FILE -- PROG [ARG...]");
+	}
+	return 0;
+}

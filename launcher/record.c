@@ -1,0 +1,354 @@
+/*
+ * The run's records. One function per event; the keys stand in the order of audit/events.def.
+ * Values of variables never come here: names do, and what else carries text goes through the
+ * redacting calls.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/run.h"
+
+#include "base/banned.h"
+
+/* Every value that must not be in the log, known before the first record is made. */
+static int
+add_secret(struct run *run, const char *name, size_t name_len, const char *value,
+    struct hl_err *err)
+{
+	char label[160] = "env:";
+	size_t n = name_len < 128 ? name_len : 128;
+
+	memcpy(label + 4, name, n);
+	label[4 + n] = '\0';
+	struct audit_secret secret = { .name = label, .value = value, .len = strlen(value) };
+	return audit_add_secret(run->audit, &secret, err);
+}
+
+/* entry: NAME=VALUE, or a NAME alone, which brings no value. */
+static int
+add_entry(struct run *run, const char *entry, struct hl_err *err)
+{
+	const char *equals = strchr(entry, '=');
+
+	return equals == NULL ? 0
+			      : add_secret(run, entry, (size_t)(equals - entry), equals + 1, err);
+}
+
+static int
+add_caller_secrets(struct run *run, struct hl_err *err)
+{
+	for (char *const *entry = run->host.environ_; *entry != NULL; entry++) {
+		size_t len = strcspn(*entry, "=");
+		if (policy_name_class(*entry, len) == POLICY_NAME_SECRET &&
+		    add_entry(run, *entry, err) != 0)
+			return -1;
+	}
+	for (size_t i = 0; i < run->request->env.len; i++)
+		if (add_entry(run, run->request->env.items[i].text, err) != 0)
+			return -1;
+	return 0;
+}
+
+int
+record_open(struct run *run, struct hl_err *err)
+{
+	struct audit_open_request open = {
+		.state_dir = run->request->state_dir,
+		.run = run->run_id,
+		.version = HL_VERSION,
+		.may_create = true,
+	};
+
+	if (audit_open(&open, &run->audit, err) != 0) {
+		run->audit = NULL;
+		return -1;
+	}
+	return add_caller_secrets(run, err);
+}
+
+/* Ends a record. Without a log there is nothing to do; a failing log is fatal where it is required.
+ */
+static int
+append(struct run *run, struct audit_record *record, struct hl_err *err)
+{
+	if (audit_append(run->audit, record, NULL, err) == 0)
+		return 0;
+	if (run->policy != NULL && policy_get(run->policy, POLICY_AUDIT_REQUIRED)->number == 0) {
+		report_note("warning: the audit log could not be written: %s", err->msg);
+		return 0;
+	}
+	return -1;
+}
+
+static void
+put_origin(struct run *run, struct audit_record *record, const struct hl_origin *origin)
+{
+	char text[512];
+
+	if (origin->where.file != NULL)
+		snprintf(text, sizeof(text), "%s:%u:%u", origin->where.file, origin->where.line,
+		    origin->where.column);
+	else
+		snprintf(text, sizeof(text), "%s",
+		    origin->layer != NULL ? origin->layer : "built-in");
+	audit_put_string(run->audit, record, "origin", text);
+}
+
+static void
+put_layers(struct run *run, struct audit_record *record, struct hl_json *json, const char *key)
+{
+	hl_json_key(json, key);
+	hl_json_array(json);
+	for (size_t i = 0; i < policy_layers_len(run->policy); i++) {
+		const struct policy_layer *layer = policy_layer_at(run->policy, i);
+		hl_json_object(json);
+		hl_json_key(json, "layer");
+		hl_json_string(json, layer->layer);
+		audit_put_string(run->audit, record, "id", layer->id != NULL ? layer->id : "");
+		hl_json_key(json, "rev");
+		hl_json_u64(json, layer->revision);
+		hl_json_key(json, "sha256");
+		hl_json_string(json, layer->sha256);
+		if (layer->file != NULL)
+			audit_put_string(run->audit, record, "file", layer->file);
+		hl_json_end_object(json);
+	}
+	hl_json_end_array(json);
+}
+
+static const char *
+mode_word(const struct policy *policy)
+{
+	return policy_field_words(POLICY_MODE)[policy_get(policy, POLICY_MODE)->number];
+}
+
+int
+record_policy_load(struct run *run, const struct policy_findings *findings, struct hl_err *err)
+{
+	struct audit_record record;
+
+	if (run->audit == NULL)
+		return 0;
+	struct hl_json *json = audit_event(run->audit, AUDIT_POLICY_LOAD, &record);
+	put_layers(run, &record, json, "layers");
+	hl_json_key(json, "eff");
+	hl_json_string(json, policy_effective_sha256(run->policy));
+	hl_json_key(json, "mode");
+	hl_json_string(json, mode_word(run->policy));
+	hl_json_key(json, "level");
+	hl_json_string(json, policy_level(run->policy));
+	hl_json_key(json, "warnings");
+	hl_json_u64(json, findings->warnings);
+	return append(run, &record, err);
+}
+
+int
+record_policy_refuse(struct run *run, const struct policy_findings *findings,
+    const struct hl_err *cause, struct hl_err *err)
+{
+	struct audit_record record;
+	const struct policy_finding *first = NULL;
+
+	if (run->audit == NULL)
+		return 0;
+	struct hl_json *json = audit_event(run->audit, AUDIT_POLICY_REFUSE, &record);
+	hl_json_key(json, "code");
+	hl_json_string(json, hl_code_info(cause->code)->id);
+	hl_json_key(json, "codes");
+	hl_json_array(json);
+	for (size_t i = 0; i < findings->len; i++) {
+		if (findings->items[i].severity != POLICY_ERROR)
+			continue;
+		if (first == NULL)
+			first = &findings->items[i];
+		hl_json_string(json, hl_code_info(findings->items[i].code)->id);
+	}
+	hl_json_end_array(json);
+	if (first != NULL && first->where.file != NULL) {
+		audit_put_string(run->audit, &record, "file", first->where.file);
+		hl_json_key(json, "line");
+		hl_json_u64(json, first->where.line);
+		hl_json_key(json, "col");
+		hl_json_u64(json, first->where.column);
+	}
+	return append(run, &record, err);
+}
+
+int
+record_conflict(struct run *run, const struct conflict *conflict, struct hl_err *err)
+{
+	struct audit_record record;
+
+	if (run->audit == NULL)
+		return 0;
+	struct hl_json *json = audit_event(run->audit, AUDIT_CONFLICT, &record);
+	hl_json_key(json, "code");
+	hl_json_string(json, hl_code_info(conflict->code)->id);
+	hl_json_key(json, "control");
+	hl_json_string(json, conflict->control);
+	audit_put_string(run->audit, &record, "door", conflict->door);
+	audit_put_string(run->audit, &record, "asked", conflict->asked);
+	audit_put_string(run->audit, &record, "bound", conflict->bound);
+	put_origin(run, &record, &conflict->origin);
+	hl_json_key(json, "action");
+	hl_json_string(json, conflict->action == CONFLICT_REFUSED ? "refused" : "won");
+	return append(run, &record, err);
+}
+
+int
+record_degraded(struct run *run, const struct control_gap *gap, struct hl_err *err)
+{
+	struct audit_record record;
+	struct hl_origin origin = { 0 };
+
+	if (run->audit == NULL)
+		return 0;
+	struct hl_json *json = audit_event(run->audit, AUDIT_DEGRADED, &record);
+	hl_json_key(json, "code");
+	hl_json_string(json, hl_code_info(HLD_01)->id);
+	hl_json_key(json, "control");
+	hl_json_string(json, control_info(gap->control)->name);
+	audit_put_string(run->audit, &record, "reason", gap->reason);
+	policy_may_degrade(run->policy, control_info(gap->control)->name, &origin);
+	put_origin(run, &record, &origin);
+	return append(run, &record, err);
+}
+
+/* Digest of what is about to be applied: the lines that explain prints. */
+static void
+plan_digest(const struct run *run, char text[HL_SHA256_HEX_SIZE])
+{
+	struct hl_sha256 sha;
+	unsigned char digest[HL_SHA256_SIZE];
+
+	hl_sha256_init(&sha);
+	for (size_t i = 0; i < run->lowered.lines_len; i++)
+		hl_sha256_update(&sha, run->lowered.lines[i].text,
+		    strlen(run->lowered.lines[i].text) + 1);
+	hl_sha256_final(&sha, digest);
+	hl_sha256_hex(digest, text);
+}
+
+static void
+put_names(struct run *run, struct audit_record *record, struct hl_json *json)
+{
+	char digest[HL_SHA256_HEX_SIZE];
+
+	hl_json_key(json, "env");
+	hl_json_array(json);
+	for (size_t i = 0; i < run->plan.env_len; i++)
+		hl_json_string(json, run->plan.env[i].name);
+	hl_json_end_array(json);
+	plan_digest(run, digest);
+	hl_json_key(json, "plan");
+	hl_json_string(json, digest);
+	if (run->request->labels.len == 0)
+		return;
+	static char *labels[REQUEST_ITEMS_MAX];
+	for (size_t i = 0; i < run->request->labels.len; i++)
+		memcpy(&labels[i], &run->request->labels.items[i].text, sizeof(labels[i]));
+	audit_put_strings(run->audit, record, "labels", labels, run->request->labels.len);
+}
+
+int
+record_start(struct run *run, struct hl_err *err)
+{
+	struct audit_record record;
+
+	if (run->audit == NULL)
+		return 0;
+	for (size_t i = 0; i < run->plan.env_len; i++) {
+		const struct plan_env *env = &run->plan.env[i];
+		if (env->is_private &&
+		    add_secret(run, env->name, strlen(env->name), env->value, err) != 0)
+			return -1;
+	}
+	struct hl_json *json = audit_event(run->audit, AUDIT_RUN_START, &record);
+	hl_json_key(json, "actor");
+	hl_json_object(json);
+	hl_json_key(json, "uid");
+	hl_json_u64(json, run->host.uid);
+	audit_put_string(run->audit, &record, "user", run->host.user);
+	hl_json_key(json, "pid");
+	hl_json_i64(json, getpid());
+	hl_json_end_object(json);
+	put_layers(run, &record, json, "policy");
+	hl_json_key(json, "eff");
+	hl_json_string(json, policy_effective_sha256(run->policy));
+	hl_json_key(json, "mode");
+	hl_json_string(json, mode_word(run->policy));
+	hl_json_key(json, "backend");
+	hl_json_string(json, run->backend->name);
+	if (run->plan.image != NULL)
+		audit_put_string(run->audit, &record, "image", run->plan.image);
+	audit_put_strings(run->audit, &record, "argv", run->plan.argv.v, run->plan.argv.len);
+	audit_put_string(run->audit, &record, "cwd", run->plan.cwd);
+	put_names(run, &record, json);
+	if (append(run, &record, err) != 0)
+		return -1;
+	run->was_recorded = true;
+	return 0;
+}
+
+int
+record_sandbox(struct run *run, struct hl_err *err)
+{
+	static const char *const limits[PLAN_LIMIT_MAX] = { "wall", "cpus", "memory", "pids",
+		"files", "shm", "output" };
+	struct audit_record record;
+
+	if (run->audit == NULL)
+		return 0;
+	struct hl_json *json = audit_event(run->audit, AUDIT_RUN_SANDBOX, &record);
+	audit_put_string(run->audit, &record, "id", run->sandbox.id != NULL ? run->sandbox.id : "");
+	if (run->sandbox.engine != NULL)
+		audit_put_string(run->audit, &record, "engine", run->sandbox.engine);
+	if (run->sandbox.image_digest != NULL)
+		audit_put_string(run->audit, &record, "image", run->sandbox.image_digest);
+	hl_json_key(json, "runner");
+	hl_json_string(json, HL_VERSION);
+	hl_json_key(json, "applied");
+	hl_json_array(json);
+	for (unsigned i = 0; i < PLAN_LIMIT_MAX; i++)
+		if (run->sandbox.limits_applied & (1U << i))
+			hl_json_string(json, limits[i]);
+	hl_json_end_array(json);
+	return append(run, &record, err);
+}
+
+int
+record_end(struct run *run, struct hl_err *err)
+{
+	const struct session_result *result = &run->result;
+	struct audit_record record;
+
+	if (run->audit == NULL || !run->was_recorded)
+		return 0;
+	struct hl_json *json = audit_event(run->audit, AUDIT_RUN_END, &record);
+	hl_json_key(json, "how");
+	hl_json_string(json, runner_how_name(result->how));
+	hl_json_key(json, "code");
+	hl_json_u64(json, result->code);
+	hl_json_key(json, "signal");
+	hl_json_u64(json, result->signal);
+	hl_json_key(json, "status");
+	hl_json_i64(json, result->status);
+	if (result->err.code != HL_OK) {
+		hl_json_key(json, "err");
+		hl_json_string(json, hl_code_info(result->err.code)->id);
+	}
+	hl_json_key(json, "dur_ms");
+	hl_json_u64(json, result->wall_ms);
+	hl_json_key(json, "cpu_ms");
+	hl_json_u64(json, (result->user_us + result->system_us) / 1000);
+	hl_json_key(json, "rss_kib");
+	hl_json_u64(json, result->max_rss_kib);
+	if (!run->sandbox.is_stdio_inherited) {
+		hl_json_key(json, "out_bytes");
+		hl_json_u64(json, result->out_bytes);
+		hl_json_key(json, "err_bytes");
+		hl_json_u64(json, result->err_bytes);
+	}
+	return append(run, &record, err);
+}

@@ -1,0 +1,165 @@
+/*
+ * Every message for a person: stderr, one form, control characters neutralised. stdout belongs to
+ * the command (run) or to the answer (other verbs).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/launcher.h"
+
+#include "base/banned.h"
+
+/* What the command line said about telling; set once by report_init(). */
+static bool is_quiet, is_verbose, has_color;
+
+void
+report_init(const struct request *request)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	is_quiet = request->is_quiet;
+	is_verbose = request->is_verbose;
+	has_color = !request->no_color && (no_color == NULL || no_color[0] == '\0') &&
+		    isatty(STDERR_FILENO);
+}
+
+static void
+emit(struct hl_buf *text)
+{
+	/* If stderr is gone there is nobody to tell. */
+	if (!text->failed && hl_write_full(STDERR_FILENO, text->data, text->len) != 0)
+		errno = 0;
+	hl_buf_done(text);
+}
+
+static void
+begin(struct hl_buf *text, const char *kind, const char *color)
+{
+	hl_buf_init(text, 65536);
+	hl_buf_puts(text, "hermes-launch: ");
+	if (kind[0] != '\0')
+		hl_buf_putf(text, "%s%s%s: ", has_color ? color : "", kind,
+		    has_color ? "\033[0m" : "");
+}
+
+void
+report_error(const struct hl_err *err)
+{
+	struct hl_buf text;
+
+	begin(&text, "", "");
+	if (err->where.file != NULL) {
+		hl_buf_printable(&text, err->where.file, strlen(err->where.file));
+		if (err->where.line > 0)
+			hl_buf_putf(&text, ":%u:%u", err->where.line, err->where.column);
+		hl_buf_puts(&text, ": ");
+	}
+	hl_buf_printable(&text, err->msg, strlen(err->msg));
+	hl_buf_putf(&text, " [%s]\n", hl_code_info(err->code)->id);
+	if (err->help[0] != '\0') {
+		hl_buf_puts(&text, "  help: ");
+		hl_buf_printable(&text, err->help, strlen(err->help));
+		hl_buf_putc(&text, '\n');
+	}
+	emit(&text);
+}
+
+void
+report_findings(const struct policy_findings *findings, const struct request *request)
+{
+	struct hl_buf text;
+
+	(void)request;
+	hl_buf_init(&text, 1U << 20);
+	for (size_t i = 0; i < findings->len; i++)
+		if (findings->items[i].severity == POLICY_ERROR || !is_quiet)
+			policy_finding_format(&findings->items[i], &text);
+	if (findings->is_cut)
+		hl_buf_putf(&text, "hermes-launch: only the first %d findings are shown\n",
+		    POLICY_FINDINGS_MAX);
+	emit(&text);
+}
+
+static void
+put_origin(struct hl_buf *text, const struct hl_origin *origin)
+{
+	if (origin->where.file != NULL) {
+		hl_buf_printable(text, origin->where.file, strlen(origin->where.file));
+		if (origin->where.line > 0)
+			hl_buf_putf(text, ":%u:%u", origin->where.line, origin->where.column);
+	} else {
+		hl_buf_puts(text, origin->layer != NULL ? origin->layer : "built-in");
+	}
+}
+
+static void
+put_row(struct hl_buf *text, const char *name, const char *value)
+{
+	if (value[0] == '\0')
+		return;
+	hl_buf_putf(text, "  %-9s ", name);
+	hl_buf_printable(text, value, strlen(value));
+	hl_buf_putc(text, '\n');
+}
+
+void
+report_conflict(const struct conflict *conflict)
+{
+	struct hl_buf text;
+	bool is_refused = conflict->action == CONFLICT_REFUSED;
+
+	begin(&text, is_refused ? "refused" : "warning", is_refused ? "\033[1;31m" : "\033[1;33m");
+	if (!is_refused)
+		hl_buf_puts(&text, "ran with a weaker setting: ");
+	hl_buf_printable(&text, conflict->asked, strlen(conflict->asked));
+	hl_buf_putf(&text, " loosens %s [%s]\n", conflict->control,
+	    hl_code_info(conflict->code)->id);
+	hl_buf_puts(&text, "  policy    ");
+	put_origin(&text, &conflict->origin);
+	hl_buf_puts(&text, "   allows ");
+	hl_buf_printable(&text, conflict->bound, strlen(conflict->bound));
+	if (conflict->origin.layer != NULL) {
+		hl_buf_putf(&text, "   (%s", conflict->origin.layer);
+		if (conflict->origin.id != NULL)
+			hl_buf_putf(&text, ", %s", conflict->origin.id);
+		if (conflict->origin.revision > 0)
+			hl_buf_putf(&text, " rev %llu",
+			    (unsigned long long)conflict->origin.revision);
+		hl_buf_puts(&text, conflict->is_locked ? ", locked)" : ")");
+	}
+	hl_buf_putc(&text, '\n');
+	put_row(&text, "override", conflict->door);
+	put_row(&text, "effect", conflict->effect);
+	if (is_refused)
+		put_row(&text, "help",
+		    "drop the argument; to permit it, the owner of that policy must change the bound");
+	emit(&text);
+}
+
+void
+report_note(const char *format, ...)
+{
+	struct hl_buf text, line;
+	va_list ap;
+
+	if (is_quiet)
+		return;
+	hl_buf_init(&line, 4096);
+	va_start(ap, format);
+	hl_buf_vputf(&line, format, ap);
+	va_end(ap);
+	begin(&text, "", "");
+	hl_buf_printable(&text, line.data, line.len);
+	hl_buf_putc(&text, '\n');
+	hl_buf_done(&line);
+	emit(&text);
+}
+
+bool
+report_is_verbose(void)
+{
+	return is_verbose;
+}

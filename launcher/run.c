@@ -1,0 +1,276 @@
+/*
+ * One run, in its only order: policy, conflicts, plan, lowering, what this host can do, the record
+ * that it starts, the sandbox, the call, the end. Whatever fails, everything that was started is
+ * ended and the ledger says so.
+ */
+#include "launcher/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+enum {
+	RUN_FAILED = 125
+};
+
+static bool
+is_enforcing(const struct run *run)
+{
+	return policy_get(run->policy, POLICY_MODE)->number == 0;
+}
+
+/* A refused policy: the findings were printed; the record says which codes. */
+static int
+refuse_policy(struct run *run, const struct policy_findings *findings, struct hl_err *err)
+{
+	struct hl_err audit_err;
+
+	if (record_policy_refuse(run, findings, err, &audit_err) != 0)
+		report_error(&audit_err);
+	return -1;
+}
+
+/* The log is opened before the policy is read, so that a refused policy is recorded too. */
+static int
+settle_policy(struct run *run, struct hl_err *err)
+{
+	struct policy_findings findings;
+	struct hl_err audit_err;
+	int status = 0;
+
+	bool has_audit = record_open(run, &audit_err) == 0;
+	if (load_policy(run->request, &run->policy, &findings, err) != 0) {
+		report_findings(&findings, run->request);
+		if (!has_audit)
+			report_error(&audit_err);
+		status = refuse_policy(run, &findings, err);
+	} else {
+		report_findings(&findings, run->request);
+		if (!has_audit && policy_get(run->policy, POLICY_AUDIT_REQUIRED)->number != 0) {
+			*err = audit_err;
+			status = -1;
+		} else if (!has_audit) {
+			report_note("warning: running without an audit log: %s", audit_err.msg);
+		} else {
+			status = record_policy_load(run, &findings, err);
+		}
+	}
+	policy_findings_done(&findings);
+	return status;
+}
+
+static int
+settle_conflicts(struct run *run, struct hl_err *err)
+{
+	if (conflicts_judge(run->policy, run->request, &run->conflicts, err) != 0)
+		return -1;
+	for (size_t i = 0; i < run->conflicts.len; i++) {
+		report_conflict(&run->conflicts.items[i]);
+		if (record_conflict(run, &run->conflicts.items[i], err) != 0)
+			return -1;
+	}
+	if (run->conflicts.refused == 0)
+		return 0;
+	for (size_t i = 0; i < run->conflicts.len; i++) {
+		const struct conflict *conflict = &run->conflicts.items[i];
+		if (conflict->action == CONFLICT_REFUSED)
+			return hl_err_set(err, conflict->code,
+			    "nothing was started: %zu override%s refused", run->conflicts.refused,
+			    run->conflicts.refused == 1 ? " was" : "s were");
+	}
+	return -1;
+}
+
+/* Gaps: refused, or degraded loudly. */
+static int
+settle_gaps(struct run *run, struct hl_err *err)
+{
+	if (run->backend->probe(&run->plan, &run->gaps, err) != 0)
+		return -1;
+	for (size_t i = 0; i < run->gaps.len; i++) {
+		struct control_gap *gap = &run->gaps.items[i];
+		const char *name = control_info(gap->control)->name;
+		if (!gap->may_degrade && is_enforcing(run)) {
+			hl_err_set(err, HLD_01, "%s cannot be applied by backend %s here: %s", name,
+			    run->backend->name, gap->reason);
+			return hl_err_help(err,
+			    "mend that, or let the policy say degrade: {allow: [%s]}", name);
+		}
+		report_note("warning: degraded: %s is not applied: %s [%s]", name, gap->reason,
+		    hl_code_info(HLD_01)->id);
+		if (record_degraded(run, gap, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+settle_plan(struct run *run, struct hl_err *err)
+{
+	if (host_facts(run->request, &run->host, err) != 0 || settle_policy(run, err) != 0 ||
+	    settle_conflicts(run, err) != 0)
+		return -1;
+	if (plan_build(run->policy, run->request, &run->conflicts, &run->host, &run->plan, err) !=
+	    0)
+		return -1;
+	run->has_plan = true;
+	memcpy(run->plan.run_id, run->run_id, sizeof(run->plan.run_id));
+	run->plan.cancel_fd = run->signal_fd;
+	run->backend = backend_find(run->plan.backend, err);
+	if (run->backend == NULL || run->backend->lower(&run->plan, &run->lowered, err) != 0)
+		return -1;
+	run->has_lowered = true;
+	if (settle_gaps(run, err) != 0)
+		return -1;
+	if (run->plan.withheld > 0 && report_is_verbose())
+		report_note(
+		    "%zu variables withheld from the command; 'hermes-launch explain' names them",
+		    run->plan.withheld);
+	return 0;
+}
+
+static void
+fill_spawn(const struct run *run, struct runner_spawn *spawn)
+{
+	const struct plan *plan = &run->plan;
+
+	*spawn = (struct runner_spawn){
+		.flags =
+		    run->sandbox.is_stdio_inherited ? RUNNER_SPAWN_INHERIT : RUNNER_SPAWN_STDIN,
+		.umask = 022,
+		.cwd = plan->cwd,
+		.argv = plan->argv,
+		.env = run->env,
+	};
+	plan_rlimits(plan, spawn);
+}
+
+static int
+call(struct run *run, struct hl_err *err)
+{
+	struct runner_spawn spawn;
+	struct session_call session = { .spawn = &spawn,
+		.stdin_fd = 0,
+		.stdout_fd = 1,
+		.stderr_fd = 2 };
+
+	if (record_sandbox(run, err) != 0)
+		return -1;
+	hl_strv_init(&run->env, RUNNER_ENV_MAX);
+	if (plan_call_environment(&run->plan, &run->sandbox.image_env, &run->env, err) != 0)
+		return -1;
+	fill_spawn(run, &spawn);
+	const struct plan_number *wall = &run->plan.limits[PLAN_LIMIT_WALL];
+	session.wall_ms = wall->has ? wall->value : 0;
+	return session_run(&run->sandbox, &session, run->signal_fd, &run->result, err);
+}
+
+/* Our own failure, or the backend's, in the shape of a result. */
+static void
+failed(struct run *run, enum runner_how how, const struct hl_err *err)
+{
+	run->result.how = how;
+	run->result.status = RUN_FAILED;
+	run->result.err = *err;
+	run->stage = how == RUNNER_BACKEND_ERROR ? RUN_STAGE_BACKEND : RUN_STAGE_LAUNCHER;
+}
+
+static void
+judge_stage(struct run *run)
+{
+	switch (run->result.how) {
+	case RUNNER_BACKEND_ERROR:
+		run->stage = RUN_STAGE_BACKEND;
+		break;
+	case RUNNER_LAUNCHER_ERROR:
+		run->stage = RUN_STAGE_LAUNCHER;
+		break;
+	case RUNNER_EXITED:
+	case RUNNER_SIGNALED:
+	case RUNNER_TIMED_OUT:
+	case RUNNER_CANCELLED:
+	case RUNNER_HOW_MAX:
+		run->stage = RUN_STAGE_COMMAND;
+		break;
+	}
+}
+
+static void
+start_and_call(struct run *run)
+{
+	struct hl_err err = { 0 };
+
+	if (record_start(run, &err) != 0) {
+		failed(run, RUNNER_LAUNCHER_ERROR, &err);
+		return;
+	}
+	if (run->backend->start(&run->plan, &run->lowered, &run->gaps, &run->sandbox, &err) != 0) {
+		failed(run, RUNNER_BACKEND_ERROR, &err);
+		return;
+	}
+	run->has_sandbox = true;
+	if (call(run, &err) != 0)
+		failed(run, RUNNER_LAUNCHER_ERROR, &err);
+	else
+		judge_stage(run);
+}
+
+/* The sandbox goes first, so that nothing is left when the record says that the run has ended. */
+static void
+finish(struct run *run)
+{
+	struct hl_err err;
+
+	if (run->has_sandbox && run->backend->stop(&run->sandbox, &err) != 0)
+		report_error(&err);
+	if (run->result.err.code != HL_OK)
+		report_error(&run->result.err);
+	if (run->result.how == RUNNER_TIMED_OUT)
+		report_note("timed out: the command and everything it started were ended");
+	if (record_end(run, &err) != 0) {
+		report_error(&err);
+		run->result.status = RUN_FAILED;
+	}
+	result_write(run);
+}
+
+static void
+run_done(struct run *run)
+{
+	hl_strv_done_secret(&run->env);
+	if (run->has_sandbox)
+		sandbox_done(&run->sandbox);
+	if (run->has_lowered)
+		lowered_done(&run->lowered);
+	if (run->has_plan)
+		plan_done(&run->plan);
+	conflicts_done(&run->conflicts);
+	policy_free(run->policy);
+	if (run->audit != NULL)
+		audit_close(run->audit);
+}
+
+int
+verb_run(const struct request *request)
+{
+	static struct run run = { .signal_fd = -1, .result_fd = -1, .stage = RUN_STAGE_LAUNCHER };
+	struct hl_err err = { 0 };
+	sigset_t old;
+
+	run.request = request;
+	lowered_init(&run.lowered);
+	if (hl_ulid(run.run_id, &err) != 0 || result_open(&run, &err) != 0 ||
+	    session_signals(&old, &run.signal_fd, &err) != 0 || settle_plan(&run, &err) != 0) {
+		failed(&run, RUNNER_LAUNCHER_ERROR, &err);
+	} else {
+		start_and_call(&run);
+	}
+	finish(&run);
+	run_done(&run);
+	return run.result.status;
+}

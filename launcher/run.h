@@ -1,0 +1,55 @@
+/*
+ * What one run knows, shared by run.c (the order), record.c (the ledger) and result.c (the object
+ * for programs). Private to launcher/.
+ */
+#ifndef HL_LAUNCHER_RUN_H
+#define HL_LAUNCHER_RUN_H
+
+#include "launcher/launcher.h"
+
+/* Who is to blame when a run does not end by its command. */
+enum run_stage {
+	RUN_STAGE_LAUNCHER,
+	RUN_STAGE_BACKEND,
+	RUN_STAGE_COMMAND
+};
+
+struct run {
+	const struct request *request;
+	struct host host;
+	struct policy *policy;
+	struct conflicts conflicts;
+	struct plan plan;
+	const struct backend *backend;
+	struct lowered lowered;
+	struct control_gaps gaps;
+	struct sandbox sandbox;
+	struct hl_strv env;  /* of the call; values: wiped at the end */
+	struct audit *audit; /* NULL: cannot be written, and the policy does not require it */
+	struct session_result result;
+	enum run_stage stage;
+	char run_id[HL_ULID_SIZE];
+	int signal_fd, result_fd;
+	bool has_plan, has_lowered, has_sandbox, was_recorded;
+};
+
+/* The ledger. Each returns -1 when a record could not be written and the policy requires the log.
+ */
+int record_open(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+int record_policy_load(struct run *run, const struct policy_findings *findings,
+    struct hl_err *err) HL_MUST_CHECK;
+int record_policy_refuse(struct run *run, const struct policy_findings *findings,
+    const struct hl_err *cause, struct hl_err *err) HL_MUST_CHECK;
+int record_conflict(struct run *run, const struct conflict *conflict,
+    struct hl_err *err) HL_MUST_CHECK;
+int record_degraded(struct run *run, const struct control_gap *gap,
+    struct hl_err *err) HL_MUST_CHECK;
+int record_start(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+int record_sandbox(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+int record_end(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+
+/* --result: opened before anything is started, written once at the end. */
+int result_open(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+void result_write(struct run *run);
+
+#endif
