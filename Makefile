@@ -16,6 +16,7 @@ include mk/gen.mk
 include mk/programs.mk
 include mk/tests.mk
 include mk/lint.mk
+include mk/demo.mk
 include mk/install.mk
 
 .PHONY: clean

@@ -13,7 +13,7 @@ lint: check-headers all
 	sh tests/lint/codes.sh
 	sh tests/lint/words.sh
 	sh tests/lint/runner-elf.sh $(B)/hermes-runner
-	shellcheck $(sh-files)
+	shellcheck -S warning $(sh-files)
 
 check-headers: $(gen-headers)
 	@set -e; for header in $(headers); do \
