@@ -1,0 +1,411 @@
+/*
+ * session_run() against scripted runners: a child process plays the other side of the stream,
+ * politely or not. What is checked is how the call ends, never only that it ends.
+ */
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "session/session.h"
+
+/* What a scripted runner says; it then reads until the stream ends. */
+struct script {
+	struct hl_buf out;
+	bool wait_for_kill; /* answers KILL with EXIT of that reason */
+	int close_after_ms; /* 0 = wait for the host */
+};
+
+static void
+put_hello(struct hl_buf *out, uint32_t version)
+{
+	struct hl_buf payload;
+
+	hl_buf_init(&payload, 64);
+	hl_wire_put_u32(&payload, version);
+	hl_wire_put_u32(&payload, 0);
+	hl_wire_put_u32(&payload, 1);
+	hl_buf_put(out, RUNNER_MAGIC, RUNNER_MAGIC_SIZE);
+	runner_frame_put(out, RUNNER_HELLO, 0, payload.data, payload.len);
+	hl_buf_done(&payload);
+}
+
+static void
+put_locked(struct hl_buf *out)
+{
+	struct hl_buf payload;
+
+	hl_buf_init(&payload, 64);
+	hl_wire_put_string(&payload, "verified");
+	runner_frame_put(out, RUNNER_LOCKED, 0, payload.data, payload.len);
+	hl_buf_done(&payload);
+}
+
+static void
+put_started(struct hl_buf *out)
+{
+	unsigned char pid[4] = { 2 };
+
+	runner_frame_put(out, RUNNER_STARTED, 1, pid, sizeof(pid));
+}
+
+static void
+put_out(struct hl_buf *out, int stream, const char *bytes, size_t len)
+{
+	struct hl_buf payload;
+
+	hl_buf_init(&payload, RUNNER_PAYLOAD_MAX);
+	hl_wire_put_u8(&payload, (uint8_t)stream);
+	hl_buf_put(&payload, bytes, len);
+	runner_frame_put(out, RUNNER_OUT, 1, payload.data, payload.len);
+	hl_buf_done(&payload);
+}
+
+static void
+put_exit(struct hl_buf *out, enum runner_how how, uint32_t code, uint32_t sig)
+{
+	struct runner_exit ended = { .how = how, .code = code, .signal = sig, .subject = "" };
+
+	runner_exit_put(out, &ended);
+}
+
+static void
+begin(struct script *script)
+{
+	memset(script, 0, sizeof(*script));
+	hl_buf_init(&script->out, 8U << 20);
+	put_hello(&script->out, RUNNER_VERSION);
+	put_locked(&script->out);
+	put_started(&script->out);
+}
+
+static void
+play(const struct script *script, int fd)
+{
+	struct hl_buf in, answer;
+	char chunk[4096];
+
+	if (hl_write_full(fd, script->out.data, script->out.len) != 0)
+		_exit(0);
+	if (script->close_after_ms > 0) {
+		usleep((useconds_t)script->close_after_ms * 1000);
+		_exit(0);
+	}
+	hl_buf_init(&in, 1U << 20);
+	for (ssize_t n; (n = read(fd, chunk, sizeof(chunk))) > 0;) {
+		struct runner_frame frame;
+		struct hl_err err;
+		size_t size;
+		hl_buf_put(&in, chunk, (size_t)n);
+		while (runner_frame_get(&in, &frame, &size, &err) == 1) {
+			if (frame.type == RUNNER_KILL && script->wait_for_kill) {
+				hl_buf_init(&answer, 4096);
+				put_exit(&answer, (enum runner_how)frame.payload[0], 0, 0);
+				if (hl_write_full(fd, answer.data, answer.len) != 0)
+					_exit(0);
+			}
+			hl_buf_drop(&in, size);
+		}
+	}
+	_exit(0);
+}
+
+/* Runs one call against the script; captured: what reached our stdout. */
+static struct session_result
+run_script(struct script *script, uint64_t wall_ms, struct hl_buf *captured)
+{
+	struct session_result result;
+	struct runner_spawn spawn = { .cwd = "/", .flags = 0 };
+	struct sandbox sandbox = { .pidfd = -1 };
+	struct hl_err err;
+	sigset_t old;
+	int pair[2], out[2], signal_fd;
+
+	hl_buf_init(&sandbox.lock, 64);
+	hl_strv_init(&spawn.argv, 4);
+	hl_strv_init(&spawn.env, 4);
+	hl_strv_add(&spawn.argv, "true");
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(pipe(out), 0);
+	assert_int_equal(session_signals(&old, &signal_fd, &err), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(pair[0]);
+		play(script, pair[1]);
+	}
+	close(pair[1]);
+	sandbox.stream = pair[0];
+	struct session_call call = { .spawn = &spawn,
+		.wall_ms = wall_ms,
+		.stdin_fd = -1,
+		.stdout_fd = out[1],
+		.stderr_fd = out[1] };
+	assert_int_equal(session_run(&sandbox, &call, signal_fd, &result, &err), 0);
+	close(pair[0]);
+	close(out[1]);
+	waitpid(child, NULL, 0);
+	if (captured != NULL) {
+		hl_buf_init(captured, 4U << 20);
+		assert_int_equal(hl_read_file(out[0], captured, "pipe", HLI_02, &err), 0);
+	}
+	close(out[0]);
+	close(signal_fd);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	runner_spawn_done(&spawn);
+	hl_buf_done(&sandbox.lock);
+	hl_buf_done(&script->out);
+	return result;
+}
+
+static void
+test_exit_status(void **state)
+{
+	(void)state;
+	struct script script;
+	struct hl_buf captured;
+
+	begin(&script);
+	put_out(&script.out, 1, "hello", 5);
+	put_exit(&script.out, RUNNER_EXITED, 42, 0);
+	struct session_result result = run_script(&script, 0, &captured);
+	assert_int_equal(result.how, RUNNER_EXITED);
+	assert_int_equal(result.status, 42);
+	assert_true(result.was_started);
+	assert_string_equal(captured.data, "hello");
+	assert_int_equal(result.out_bytes, 5);
+	hl_buf_done(&captured);
+}
+
+static void
+test_signaled(void **state)
+{
+	(void)state;
+	struct script script;
+
+	begin(&script);
+	put_exit(&script.out, RUNNER_SIGNALED, 0, 9);
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.how, RUNNER_SIGNALED);
+	assert_int_equal(result.status, 137);
+}
+
+static void
+test_noise_before_hello(void **state)
+{
+	(void)state;
+	struct script script = { 0 };
+
+	hl_buf_init(&script.out, 1U << 20);
+	hl_buf_puts(&script.out, "Welcome!\nWARNING: \x8fHLr is not it\n");
+	put_hello(&script.out, RUNNER_VERSION);
+	put_locked(&script.out);
+	put_started(&script.out);
+	put_exit(&script.out, RUNNER_EXITED, 7, 0);
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.status, 7);
+}
+
+static void
+test_too_much_noise_is_hlb_06(void **state)
+{
+	(void)state;
+	struct script script = { 0 };
+
+	hl_buf_init(&script.out, 1U << 20);
+	for (int i = 0; i < 5000; i++)
+		hl_buf_puts(&script.out, "a banner without end\n");
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.how, RUNNER_BACKEND_ERROR);
+	assert_int_equal(result.err.code, HLB_06);
+	assert_int_equal(result.status, 125);
+}
+
+static void
+test_other_version_is_hlb_03(void **state)
+{
+	(void)state;
+	struct script script = { 0 };
+
+	hl_buf_init(&script.out, 4096);
+	put_hello(&script.out, RUNNER_VERSION + 1);
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.err.code, HLB_03);
+}
+
+static void
+test_end_before_hello_is_hlb_06(void **state)
+{
+	(void)state;
+	struct script script = { .close_after_ms = 1 };
+
+	hl_buf_init(&script.out, 4096);
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.err.code, HLB_06);
+	assert_false(result.was_started);
+}
+
+static void
+test_end_while_running_is_hlb_07(void **state)
+{
+	(void)state;
+	struct script script;
+
+	begin(&script);
+	script.close_after_ms = 10;
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.how, RUNNER_BACKEND_ERROR);
+	assert_int_equal(result.err.code, HLB_07);
+	assert_true(result.was_started);
+}
+
+static void
+test_wall_limit(void **state)
+{
+	(void)state;
+	struct script script;
+
+	begin(&script);
+	script.wait_for_kill = true;
+	struct session_result result = run_script(&script, 50, NULL);
+	assert_int_equal(result.how, RUNNER_TIMED_OUT);
+	assert_int_equal(result.status, 124);
+	assert_true(result.wall_ms >= 50);
+}
+
+static void
+test_deaf_runner_still_times_out(void **state)
+{
+	(void)state;
+	struct script script;
+
+	begin(&script);
+	struct session_result result = run_script(&script, 50, NULL);
+	assert_int_equal(result.how, RUNNER_TIMED_OUT);
+	assert_int_equal(result.status, 124);
+}
+
+/* Every frame that the state does not allow ends the call as HLB-01, and nothing of it is believed.
+ */
+static void
+test_out_of_order_is_hlb_01(void **state)
+{
+	(void)state;
+	struct script script = { 0 };
+
+	hl_buf_init(&script.out, 65536);
+	put_hello(&script.out, RUNNER_VERSION);
+	put_started(&script.out);
+	assert_int_equal(run_script(&script, 0, NULL).err.code, HLB_01);
+
+	begin(&script);
+	put_locked(&script.out);
+	assert_int_equal(run_script(&script, 0, NULL).err.code, HLB_01);
+
+	begin(&script);
+	put_exit(&script.out, RUNNER_EXITED, 0, 0);
+	put_exit(&script.out, RUNNER_EXITED, 1, 0);
+	assert_int_equal(run_script(&script, 0, NULL).err.code, HLB_01);
+
+	begin(&script);
+	runner_frame_put(&script.out, RUNNER_SPAWN, 1, "x", 1);
+	assert_int_equal(run_script(&script, 0, NULL).err.code, HLB_01);
+}
+
+static void
+test_garbage_is_hlb_01(void **state)
+{
+	(void)state;
+	struct script script;
+
+	begin(&script);
+	for (int i = 0; i < 100; i++)
+		hl_buf_put(&script.out, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+	assert_int_equal(run_script(&script, 0, NULL).err.code, HLB_01);
+
+	begin(&script);
+	runner_frame_put(&script.out, RUNNER_EXIT, 1, "short", 5);
+	assert_int_equal(run_script(&script, 0, NULL).err.code, HLB_01);
+
+	begin(&script);
+	runner_frame_put(&script.out, RUNNER_OUT, 1, "\3abc", 4);
+	assert_int_equal(run_script(&script, 0, NULL).err.code, HLB_01);
+}
+
+/* A runner that ignores the window: with nobody reading, the second MiB is a fault. */
+static void
+test_output_past_window_is_hlb_01(void **state)
+{
+	(void)state;
+	struct script script;
+	static char block[100000];
+
+	begin(&script);
+	memset(block, 'x', sizeof(block));
+	for (int i = 0; i < 30; i++)
+		put_out(&script.out, 1, block, sizeof(block));
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.err.code, HLB_01);
+}
+
+/* ERROR frames: families B and D are believed, others become HLB-02; control bytes do not pass. */
+static void
+test_error_frames(void **state)
+{
+	(void)state;
+	struct script script = { 0 };
+	struct runner_error error = { .step = CONFINE_STEP_PROC,
+		.code = HLU_01,
+		.sys_errno = EPERM,
+		.subject = "/proc\033[2J" };
+
+	hl_buf_init(&script.out, 65536);
+	put_hello(&script.out, RUNNER_VERSION);
+	runner_error_put(&script.out, &error);
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.how, RUNNER_LAUNCHER_ERROR);
+	assert_int_equal(result.err.code, HLB_02);
+	assert_int_equal(result.status, 125);
+	assert_null(strchr(result.err.msg, '\033'));
+	assert_non_null(strstr(result.err.msg, "mount /proc"));
+
+	memset(&script, 0, sizeof(script));
+	hl_buf_init(&script.out, 65536);
+	put_hello(&script.out, RUNNER_VERSION);
+	error.code = HLD_01;
+	runner_error_put(&script.out, &error);
+	assert_int_equal(run_script(&script, 0, NULL).err.code, HLD_01);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exit_status),
+		cmocka_unit_test(test_signaled),
+		cmocka_unit_test(test_noise_before_hello),
+		cmocka_unit_test(test_too_much_noise_is_hlb_06),
+		cmocka_unit_test(test_other_version_is_hlb_03),
+		cmocka_unit_test(test_end_before_hello_is_hlb_06),
+		cmocka_unit_test(test_end_while_running_is_hlb_07),
+		cmocka_unit_test(test_wall_limit),
+		cmocka_unit_test(test_deaf_runner_still_times_out),
+		cmocka_unit_test(test_out_of_order_is_hlb_01),
+		cmocka_unit_test(test_garbage_is_hlb_01),
+		cmocka_unit_test(test_output_past_window_is_hlb_01),
+		cmocka_unit_test(test_error_frames),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
