@@ -1,0 +1,35 @@
+#!/bin/bash
+# The README is true: its first policy is written as it stands there, and each of its commands is run as
+# it stands there, from the root of the checkout. The docker commands get an engine of our own.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=../lib/docker.sh
+. "$(dirname "$0")/../lib/docker.sh"
+
+cd "$TMP/work" || exit 1
+mkdir build
+ln -s "$ROOT/examples" examples
+for program in hermes-launch hermes-runner hl-engine; do
+	cp "$ROOT/build/$program" build/
+done
+export HERMES_LAUNCH_STATE=$TMP/state.readme
+
+awk '/^```yaml$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$ROOT/README.md" >"$TMP/policy/first.yaml"
+like "the README holds a policy" "$(cat "$TMP/policy/first.yaml")" '^version: 1$'
+# A policy may not lie where the sandbox can write: the reader keeps it elsewhere, under this name.
+first=$TMP/policy/first.yaml
+
+docker_start
+commands=0
+while IFS= read -r line; do
+	command=${line#    }
+	command=${command%%   #*}
+	case $command in
+	make*) continue ;; # run by the continuous check itself
+	esac
+	commands=$((commands + 1))
+	status_is "README: $command" 0 env DOCKER_HOST="unix://$DOCKER_SOCKET" bash -c "${command//first.yaml/$first}"
+done < <(grep -E '^    (build/|sh |make)' "$ROOT/README.md")
+docker_stop
+if [ "$commands" -ge 8 ]; then pass "the README's commands were found"; else fail "the README's commands were found" "$commands"; fi
+done_testing
