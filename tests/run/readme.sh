@@ -19,7 +19,7 @@ like "the README holds a policy" "$(cat "$TMP/policy/first.yaml")" '^version: 1$
 # A policy may not lie where the sandbox can write: the reader keeps it elsewhere, under this name.
 first=$TMP/policy/first.yaml
 
-docker_start
+docker_up "$TMP/engine"
 commands=0
 while IFS= read -r line; do
 	command=${line#    }
@@ -28,8 +28,8 @@ while IFS= read -r line; do
 	make*) continue ;; # run by the continuous check itself
 	esac
 	commands=$((commands + 1))
-	status_is "README: $command" 0 env DOCKER_HOST="unix://$DOCKER_SOCKET" bash -c "${command//first.yaml/$first}"
+	status_is "README: $command" 0 env DOCKER_HOST="unix://$docker_socket" bash -c "${command//first.yaml/$first}"
 done < <(grep -E '^    (build/|sh |make)' "$ROOT/README.md")
-docker_stop
+docker_down
 if [ "$commands" -ge 8 ]; then pass "the README's commands were found"; else fail "the README's commands were found" "$commands"; fi
 done_testing
