@@ -72,16 +72,24 @@ struct audit_record {
 	enum audit_event event;
 	struct hl_buf fields; /* ,"key":value ... */
 	struct hl_json json;
+	uint64_t redacted; /* places */
 };
 
-/* `with` is the writer for the event's own fields: hl_json_key(with, "argv"); ... Strings go
- * through audit_put_string(), which redacts; hl_json_string() is for our own words only. */
+/* Returns the writer for the event's own fields: hl_json_key(with, "applied"); hl_json_u64(with, n)
+ * and so on. Fields may be left out, but those that are there stand in the order of events.def: a
+ * record that breaks this is an internal error of audit_append(). Text that is not our own words
+ * goes through audit_put_string(), which redacts and cuts; inside an array its key is NULL. */
 struct hl_json *audit_event(struct audit *audit, enum audit_event event,
     struct audit_record *ret_record);
 void audit_put_string(struct audit *audit, struct audit_record *record, const char *key,
     const char *text);
+/* One array. Made for commands: "--password" hides the text after it, the text after "-c" is read as
+ * shell, and what goes past AUDIT_COMMAND_MAX in all is left out, with the length and the digest of
+ * the whole (after redaction) in its place. */
 void audit_put_strings(struct audit *audit, struct audit_record *record, const char *key,
     char *const *texts, size_t n);
+/* A record that is not appended after all. audit_append() does this itself. */
+void audit_record_done(struct audit_record *record);
 /* Writes it; durable events return only after fdatasync(2). *ret_seq may be NULL. The record is
  * done afterwards, also on failure. */
 int audit_append(struct audit *audit, struct audit_record *record, uint64_t *ret_seq,
