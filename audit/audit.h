@@ -83,9 +83,9 @@ struct hl_json *audit_event(struct audit *audit, enum audit_event event,
     struct audit_record *ret_record);
 void audit_put_string(struct audit *audit, struct audit_record *record, const char *key,
     const char *text);
-/* One array. Made for commands: "--password" hides the text after it, the text after "-c" is read as
- * shell, and what goes past AUDIT_COMMAND_MAX in all is left out, with the length and the digest of
- * the whole (after redaction) in its place. */
+/* One array. Made for commands: "--password" hides the text after it, the text after "-c" is read
+ * as shell, and what goes past AUDIT_COMMAND_MAX in all is left out, with the length and the digest
+ * of the whole (after redaction) in its place. */
 void audit_put_strings(struct audit *audit, struct audit_record *record, const char *key,
     char *const *texts, size_t n);
 /* A record that is not appended after all. audit_append() does this itself. */

@@ -250,8 +250,31 @@ int audit_place_find_log(int audit_fd, char ret_id[HL_ULID_SIZE], struct hl_err 
 int audit_place_check_owner(int fd, const char *what, struct hl_err *err) HL_MUST_CHECK;
 /* A file of the log: not a link, regular, ours. -1 with errno ENOENT in err->sys_errno. */
 int audit_place_open_file(int dir, const char *name, int flags, struct hl_err *err) HL_MUST_CHECK;
-/* The segment with the highest number; false when there is none. */
-int audit_place_last_segment(int log_fd, bool *ret_found, uint64_t *ret_first,
+
+/* ------------------------------------------------------------------------------------------------
+ * reader.c: a log to be read, as it was at one moment
+ */
+struct segment {
+	uint64_t first;
+	uint64_t size;
+};
+
+struct reader {
+	int dir;
+	char log_id[HL_ULID_SIZE];
+	bool has_head;
+	struct head head;
+	struct segment *segments; /* by first */
+	size_t segments_len;
+};
+
+int audit_reader_init(struct reader *reader, const char *state_dir,
+    struct hl_err *err) HL_MUST_CHECK;
+void audit_reader_done(struct reader *reader);
+/* The lines of one segment; lines->fd is the caller's to close. */
+int audit_reader_lines(const struct reader *reader, size_t i, struct lines *lines,
+    struct hl_err *err) HL_MUST_CHECK;
+int audit_place_list_segments(int log_fd, struct segment **ret_segments, size_t *ret_len,
     struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------

@@ -67,8 +67,8 @@ static int
 open_last_segment(struct audit *audit, struct hl_err *err)
 {
 	struct head head;
-	uint64_t first = 0;
-	bool is_found;
+	struct segment *segments HL_AUTO_FREE = NULL;
+	size_t len;
 
 	if (audit_head_read(audit->head, &head)) {
 		if (open_segment(audit, head.first, 0, err) == 0)
@@ -76,12 +76,12 @@ open_last_segment(struct audit *audit, struct hl_err *err)
 		if (err->sys_errno != ENOENT)
 			return -1;
 	}
-	if (audit_place_last_segment(audit->dir, &is_found, &first, err) != 0)
+	if (audit_place_list_segments(audit->dir, &segments, &len, err) != 0)
 		return -1;
-	if (!is_found)
+	if (len == 0)
 		return hl_err_set(err, HLA_05, "audit log '%s' has lost its segments",
 		    audit->log_id);
-	return open_segment(audit, first, 0, err);
+	return open_segment(audit, segments[len - 1].first, 0, err);
 }
 
 static int

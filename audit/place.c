@@ -220,30 +220,56 @@ audit_place_find_log(int audit_fd, char ret_id[HL_ULID_SIZE], struct hl_err *err
 	return 0;
 }
 
-struct found_segment {
-	bool is_found;
-	uint64_t first;
+struct found_segments {
+	struct segment *items;
+	size_t len;
+	size_t capacity;
+	bool failed;
 };
 
 static void
 see_segment(const char *name, void *context)
 {
-	struct found_segment *found = context;
+	struct found_segments *found = context;
 	uint64_t first;
 
-	if (audit_segment_parse(name, &first) && (!found->is_found || first > found->first))
-		*found = (struct found_segment){ true, first };
+	if (found->failed || !audit_segment_parse(name, &first))
+		return;
+	if (found->len == found->capacity) {
+		size_t capacity = found->capacity > 0 ? found->capacity * 2 : 16;
+		struct segment *items = reallocarray(found->items, capacity, sizeof(*items));
+		if (items == NULL) {
+			found->failed = true;
+			return;
+		}
+		found->items = items;
+		found->capacity = capacity;
+	}
+	found->items[found->len++] = (struct segment){ .first = first };
+}
+
+static int
+compare_segments(const void *a, const void *b)
+{
+	const struct segment *left = a, *right = b;
+
+	return left->first < right->first ? -1 : left->first > right->first;
 }
 
 int
-audit_place_last_segment(int log_fd, bool *ret_found, uint64_t *ret_first, struct hl_err *err)
+audit_place_list_segments(int log_fd, struct segment **ret_segments, size_t *ret_len,
+    struct hl_err *err)
 {
-	struct found_segment found = { 0 };
+	struct found_segments found = { 0 };
 
-	if (each_name(log_fd, see_segment, &found, err) != 0)
-		return -1;
-	*ret_found = found.is_found;
-	*ret_first = found.first;
+	if (each_name(log_fd, see_segment, &found, err) != 0 || found.failed) {
+		free(found.items);
+		return found.failed ? hl_err_oom(err) : -1;
+	}
+	if (found.len > 1)
+		qsort(found.items, found.len, sizeof(*found.items), compare_segments);
+	*ret_segments = found.items;
+	*ret_len = found.len;
 	return 0;
 }
 
