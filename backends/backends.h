@@ -239,6 +239,87 @@ void lowered_line(struct lowered *lowered, const struct hl_origin *origin, const
 const char *lowered_string(struct lowered *lowered, const char *string);
 
 /* ------------------------------------------------------------------------------------------------
+ * Engine arguments: what a caller wants to say to the engine itself, taken apart by the engine's own
+ * grammar and its option table, so that launcher/ can judge each by its meaning and not its spelling.
+ */
+
+/* How an override of an option is judged. What the words mean is told in launcher/conflicts_docker.c;
+ * which row of a policy it is held against is the setting's control. */
+enum engine_rule {
+	ENGINE_RULE_UNKNOWN,  /* the option is in no table */
+	ENGINE_RULE_OWNED,    /* the launcher writes it: two writers of one setting */
+	ENGINE_RULE_FLOOR,    /* never, in no mode */
+	ENGINE_RULE_LOOSENS,  /* always past a bound; of a boolean: true is, false says nothing */
+	ENGINE_RULE_OPAQUE,   /* cannot be compared with any bound */
+	ENGINE_RULE_TIGHTENS, /* whatever its value, goes to the engine */
+	ENGINE_RULE_HARMLESS, /* no effect on a sandbox of ours: left out */
+	ENGINE_RULE_KEPT,     /* no control touches it: goes to the engine */
+	ENGINE_RULE_NUMBER_KEPT, /* the same, when it is a plain number */
+	ENGINE_RULE_ANNOTATION,
+	ENGINE_RULE_CAP_ADD,
+	ENGINE_RULE_CAP_DROP,
+	ENGINE_RULE_CPU_PERIOD,
+	ENGINE_RULE_CPU_QUOTA,
+	ENGINE_RULE_CPUS,
+	ENGINE_RULE_CPUSET,
+	ENGINE_RULE_ENV,
+	ENGINE_RULE_GROUP,
+	ENGINE_RULE_LABEL,
+	ENGINE_RULE_LOG_DRIVER,
+	ENGINE_RULE_MEMORY,
+	ENGINE_RULE_MEMORY_SWAP,
+	ENGINE_RULE_MOUNT,
+	ENGINE_RULE_NAMESPACE,
+	ENGINE_RULE_NETWORK,
+	ENGINE_RULE_OOM_SCORE,
+	ENGINE_RULE_PIDS,
+	ENGINE_RULE_PULL,
+	ENGINE_RULE_READ_ONLY,
+	ENGINE_RULE_SECURITY,
+	ENGINE_RULE_SHM,
+	ENGINE_RULE_SOFT_MEMORY,
+	ENGINE_RULE_STORAGE,
+	ENGINE_RULE_SYSCTL,
+	ENGINE_RULE_TMPFS,
+	ENGINE_RULE_ULIMIT,
+	ENGINE_RULE_USER,
+	ENGINE_RULE_VOLUME,
+	ENGINE_RULE_MAX
+};
+
+/* Labels that begin so are the launcher's own. */
+#define ENGINE_LABEL_PREFIX "hermes-launch."
+
+enum { ENGINE_SETTINGS_MAX = 512 };
+
+struct engine_arg {
+	const char *text; /* one argument */
+	int argument;	  /* its place on our own command line, for messages */
+};
+
+struct engine_setting {
+	const char *flag;    /* the table's own spelling ("--cap-add"), static; UNKNOWN: as given */
+	const char *control; /* dotted key, static; "engine_args" for UNKNOWN */
+	enum engine_rule rule;
+	const char *value; /* a boolean's is "true" or "false"; "" also for a flag without one */
+	bool is_bool;
+	bool is_repeatable;
+	int argument;
+};
+
+struct engine_settings {
+	struct engine_setting *items; /* in the order given */
+	size_t len;
+	struct hl_strv strings; /* owner of the values */
+};
+
+/* By the grammar of the backend's engine. HLC-08: an argument that its engine would not understand,
+ * or would take for something else than an option; HLC-07: the backend takes none at all. */
+int engine_args_parse(const char *backend, const struct engine_arg *args, size_t len,
+    struct engine_settings *ret_settings, struct hl_err *err) HL_MUST_CHECK;
+void engine_settings_done(struct engine_settings *settings);
+
+/* ------------------------------------------------------------------------------------------------
  * A running sandbox
  */
 struct sandbox {

@@ -1,0 +1,56 @@
+/*
+ * docker, the room's own header: what lower.c, args.c and docker.c share. Not a door: no other room
+ * may include it.
+ */
+#ifndef HL_BACKENDS_DOCKER_DOCKER_H
+#define HL_BACKENDS_DOCKER_DOCKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backends/backends.h"
+#include "base/base.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * The option table (options.def)
+ */
+enum docker_kind {
+	DOCKER_KIND_BOOL,
+	DOCKER_KIND_STRING,
+	DOCKER_KIND_INT,
+	DOCKER_KIND_BYTES,
+	DOCKER_KIND_NANO,
+	DOCKER_KIND_LIST,
+	DOCKER_KIND_MAP,
+	DOCKER_KIND_OBJECT,
+};
+
+enum docker_option_id {
+#define DOCKER_OPTION(symbol, ...) DOCKER_##symbol,
+#include "backends/docker/options.def"
+#undef DOCKER_OPTION
+	DOCKER_OPTION_MAX
+};
+
+struct docker_option {
+	const char *flag; /* "--cap-add" */
+	char letter;      /* 0 = none */
+	enum docker_kind kind;
+	const char *json; /* "HostConfig.CapAdd", "?name", or "" = never lowered */
+	const char *control;
+	enum engine_rule rule;
+	bool is_repeatable;
+	const char *since; /* version of the Engine API */
+	const char *help;
+};
+
+const struct docker_option *docker_option(enum docker_option_id id);
+/* By the long flag, len bytes of it ("--cap-add"); NULL when there is none. No abbreviations. */
+const struct docker_option *docker_option_find(const char *flag, size_t len);
+const struct docker_option *docker_option_by_letter(char letter);
+
+/* args.c: the engine's half of engine_args_parse() (backends.h). */
+int docker_args_parse(const struct engine_arg *args, size_t len,
+    struct engine_settings *ret_settings, struct hl_err *err) HL_MUST_CHECK;
+
+#endif
