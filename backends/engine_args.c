@@ -1,0 +1,60 @@
+/*
+ * Engine arguments: which backend's grammar takes them apart.
+ *
+ * One door for all engines, so that the launcher judges settings and never a spelling. A backend
+ * without a row here has no engine to speak to: there any engine argument is refused.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/backends.h"
+#include "backends/docker/docker.h"
+
+#include "base/banned.h"
+
+static const struct {
+	const char *backend;
+	int (*parse)(const struct engine_arg *args, size_t len,
+	    struct engine_settings *ret_settings, struct hl_err *err);
+} grammars[] = {
+	{ "docker", docker_args_parse },
+};
+
+int
+engine_args_parse(const char *backend, const struct engine_arg *args, size_t len,
+    struct engine_settings *ret_settings, struct hl_err *err)
+{
+	struct engine_settings settings = { 0 };
+	size_t i = 0;
+
+	while (i < HL_ARRAY_SIZE(grammars) && strcmp(grammars[i].backend, backend) != 0)
+		i++;
+	if (i == HL_ARRAY_SIZE(grammars)) {
+		if (len == 0) {
+			*ret_settings = settings;
+			return 0;
+		}
+		hl_err_set(err, HLC_07, "argument %d: backend '%s' takes no engine arguments",
+		    args[0].argument, backend);
+		return hl_err_help(err, "drop --engine-arg, or choose --backend docker");
+	}
+	settings.items = calloc(ENGINE_SETTINGS_MAX, sizeof(settings.items[0]));
+	if (settings.items == NULL)
+		return hl_err_oom(err);
+	hl_strv_init(&settings.strings, (size_t)ENGINE_SETTINGS_MAX * 2);
+	if (grammars[i].parse(args, len, &settings, err) == -1) {
+		engine_settings_done(&settings);
+		return -1;
+	}
+	*ret_settings = settings;
+	return 0;
+}
+
+void
+engine_settings_done(struct engine_settings *settings)
+{
+	/* A value of --env may be in there. */
+	hl_strv_done_secret(&settings->strings);
+	free(settings->items);
+	*settings = (struct engine_settings){ 0 };
+}
