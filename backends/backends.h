@@ -251,7 +251,6 @@ enum engine_rule {
 	ENGINE_RULE_FLOOR,    /* never, in no mode */
 	ENGINE_RULE_LOOSENS,  /* always past a bound; of a boolean: true is, false says nothing */
 	ENGINE_RULE_OPAQUE,   /* cannot be compared with any bound */
-	ENGINE_RULE_TIGHTENS, /* whatever its value, goes to the engine */
 	ENGINE_RULE_HARMLESS, /* no effect on a sandbox of ours: left out */
 	ENGINE_RULE_KEPT,     /* no control touches it: goes to the engine */
 	ENGINE_RULE_NUMBER_KEPT, /* the same, when it is a plain number */

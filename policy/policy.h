@@ -252,6 +252,13 @@ int policy_apply(struct policy *policy, enum policy_field field, const char *nam
     const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
 int policy_apply_mount(struct policy *policy, const struct policy_mount *mount,
     const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
+/* Replaces the entry with that destination. */
+int policy_apply_tmpfs(struct policy *policy, const struct policy_tmpfs *tmpfs,
+    const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
+/* The other direction, of sets: takes a member out of what is effective, text NULL = all of them. A
+ * member that is not there is no error. */
+int policy_withdraw(struct policy *policy, enum policy_field field, const char *text,
+    const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
  * Protected names (policy/secrets.def)

@@ -1,0 +1,232 @@
+/*
+ * Conflicts: arguments for the engine. They come here as settings that the engine's own grammar has
+ * read (engine_args_parse), so one setting is one meaning however it was spelt; the rule of its row
+ * says how it is judged. What has a field in the policy is made effective there and not handed on,
+ * so that each setting is written once; the rest goes to the backend in one canonical spelling.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/conflicts_parts.h"
+
+#include "base/banned.h"
+
+void
+engine_keep(struct judge *judge, const struct engine_setting *setting)
+{
+	struct hl_strv *args = &judge->out->engine_args;
+
+	if (setting->rule == ENGINE_RULE_UNKNOWN && setting->value[0] == '\0')
+		hl_strv_add(args, setting->flag);
+	else if (strncmp(setting->flag, "--", 2) == 0)
+		hl_strv_addf(args, "%s=%s", setting->flag, setting->value);
+	else
+		hl_strv_addf(args, "%s%s", setting->flag, setting->value);
+}
+
+int
+engine_conflict(struct judge *judge, const struct ask *ask, const struct engine_setting *setting,
+    const struct cause *cause)
+{
+	if (conflict_add(judge, ask, cause, NULL) == CONFLICT_WON)
+		engine_keep(judge, setting);
+	return 0;
+}
+
+int
+engine_looser(struct judge *judge, const struct ask *ask, const struct engine_setting *setting,
+    const char *control)
+{
+	struct cause cause = { .cause = CAUSE_LOOSER, .control = control };
+
+	return engine_conflict(judge, ask, setting, &cause);
+}
+
+int
+engine_opaque(struct judge *judge, const struct ask *ask, const struct engine_setting *setting,
+    const char *control)
+{
+	struct cause cause = { .cause = CAUSE_OPAQUE, .control = control };
+
+	return engine_conflict(judge, ask, setting, &cause);
+}
+
+int
+engine_tighten(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	enum conflict_action action;
+
+	if (conflict_is_locked(judge, ask, setting->control, &action)) {
+		if (action == CONFLICT_WON)
+			engine_keep(judge, setting);
+		return 0;
+	}
+	judge->out->tightened++;
+	engine_keep(judge, setting);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Rules that need no value
+ */
+static int
+rule_unknown(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	struct cause cause = { .cause = CAUSE_UNKNOWN, .control = setting->control };
+
+	return engine_conflict(judge, ask, setting, &cause);
+}
+
+static int
+rule_owned(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	struct cause cause = { .cause = CAUSE_OWNED, .control = setting->control };
+
+	return engine_conflict(judge, ask, setting, &cause);
+}
+
+static int
+rule_floor(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	struct cause cause = { .cause = CAUSE_FLOOR, .control = setting->control };
+
+	if (setting->is_bool && strcmp(setting->value, "false") == 0) {
+		conflict_note(judge, ask, "changes nothing");
+		return 0;
+	}
+	return engine_conflict(judge, ask, setting, &cause);
+}
+
+static int
+rule_loosens(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	if (setting->is_bool && strcmp(setting->value, "false") == 0) {
+		conflict_note(judge, ask, "changes nothing");
+		return 0;
+	}
+	return engine_looser(judge, ask, setting, setting->control);
+}
+
+static int
+rule_opaque(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	return engine_opaque(judge, ask, setting, setting->control);
+}
+
+static int
+rule_harmless(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	(void)setting;
+	conflict_note(judge, ask, "has no effect on a sandbox of ours");
+	return 0;
+}
+
+static int
+rule_kept(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	(void)ask;
+	engine_keep(judge, setting);
+	return 0;
+}
+
+static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
+	[ENGINE_RULE_UNKNOWN] = rule_unknown,
+	[ENGINE_RULE_OWNED] = rule_owned,
+	[ENGINE_RULE_FLOOR] = rule_floor,
+	[ENGINE_RULE_LOOSENS] = rule_loosens,
+	[ENGINE_RULE_OPAQUE] = rule_opaque,
+	[ENGINE_RULE_HARMLESS] = rule_harmless,
+	[ENGINE_RULE_KEPT] = rule_kept,
+	[ENGINE_RULE_NUMBER_KEPT] = rule_number_kept,
+	[ENGINE_RULE_ANNOTATION] = rule_annotation,
+	[ENGINE_RULE_CAP_ADD] = rule_cap_add,
+	[ENGINE_RULE_CAP_DROP] = rule_cap_drop,
+	[ENGINE_RULE_CPU_PERIOD] = rule_cpu_part,
+	[ENGINE_RULE_CPU_QUOTA] = rule_cpu_part,
+	[ENGINE_RULE_CPUS] = rule_cpus,
+	[ENGINE_RULE_CPUSET] = rule_cpuset,
+	[ENGINE_RULE_ENV] = rule_env,
+	[ENGINE_RULE_GROUP] = rule_group,
+	[ENGINE_RULE_LABEL] = rule_label,
+	[ENGINE_RULE_LOG_DRIVER] = rule_log_driver,
+	[ENGINE_RULE_MEMORY] = rule_memory,
+	[ENGINE_RULE_MEMORY_SWAP] = rule_memory_swap,
+	[ENGINE_RULE_MOUNT] = rule_mount,
+	[ENGINE_RULE_NAMESPACE] = rule_namespace,
+	[ENGINE_RULE_NETWORK] = rule_network,
+	[ENGINE_RULE_OOM_SCORE] = rule_oom_score,
+	[ENGINE_RULE_PIDS] = rule_pids,
+	[ENGINE_RULE_PULL] = rule_pull,
+	[ENGINE_RULE_READ_ONLY] = rule_read_only,
+	[ENGINE_RULE_SECURITY] = rule_security,
+	[ENGINE_RULE_SHM] = rule_shm,
+	[ENGINE_RULE_SOFT_MEMORY] = rule_soft_memory,
+	[ENGINE_RULE_STORAGE] = rule_storage,
+	[ENGINE_RULE_SYSCTL] = rule_sysctl,
+	[ENGINE_RULE_TMPFS] = rule_tmpfs,
+	[ENGINE_RULE_ULIMIT] = rule_ulimit,
+	[ENGINE_RULE_USER] = rule_user,
+	[ENGINE_RULE_VOLUME] = rule_volume,
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * All of them
+ */
+/* "--engine-arg=--cap-add=SYS_ADMIN"; of a variable and of what nobody knows only the name. */
+static void
+put_asked(const struct engine_setting *setting, char *asked, size_t size)
+{
+	const char *value = setting->value;
+	int shown = (int)strnlen(value, 256);
+	const char *rest = "";
+
+	if (setting->rule == ENGINE_RULE_UNKNOWN || setting->rule == ENGINE_RULE_ENV) {
+		shown = setting->rule == ENGINE_RULE_ENV ? (int)strcspn(value, "=") : 0;
+		if (shown > 128)
+			shown = 0;
+		rest = value[shown] != '\0' ? "=..." : "";
+	}
+	snprintf(asked, size, "--engine-arg=%s%s%.*s%s", setting->flag, shown > 0 ? "=" : "", shown,
+	    value, rest);
+}
+
+struct ask
+engine_ask(const struct engine_setting *setting, char *asked, size_t size)
+{
+	struct ask ask = { setting->argument, setting->flag, asked };
+
+	/* A flag that no table knows is text of the caller's, which ends with the settings. */
+	if (setting->rule == ENGINE_RULE_UNKNOWN)
+		ask.spelling = "--engine-arg";
+	put_asked(setting, asked, size);
+	return ask;
+}
+
+static int
+judge_setting(struct judge *judge, const struct engine_setting *setting)
+{
+	char asked[ENGINE_ASKED_SIZE];
+	struct ask ask = engine_ask(setting, asked, sizeof(asked));
+
+	HL_BUG_ON(rules[setting->rule] == NULL);
+	return rules[setting->rule](judge, &ask, setting);
+}
+
+int
+judge_engine_args(struct judge *judge)
+{
+	const struct request_items *items = &judge->request->engine_args;
+	struct engine_settings settings HL_AUTO(engine_settings_done) = { 0 };
+	struct engine_arg args[REQUEST_ITEMS_MAX];
+
+	for (size_t i = 0; i < items->len; i++)
+		args[i] = (struct engine_arg){ items->items[i].text, items->items[i].argument };
+	if (engine_args_parse(judge->backend, args, items->len, &settings, judge->err) == -1)
+		return -1;
+	for (size_t i = 0; i < settings.len; i++) {
+		if (judge_setting(judge, &settings.items[i]) == -1)
+			return -1;
+	}
+	return judge_sums(judge);
+}

@@ -1,0 +1,216 @@
+/*
+ * Conflicts: variables. A name passes when the policy lets it; credentials and what runs code
+ * before the command never do, in no mode. Names of proxies and trust stores are looked at without
+ * regard to letter case, because half of the programs that read them do so too. The caller's own
+ * variables that choose an engine are a door of their own, held against docker.endpoint.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/conflicts_parts.h"
+
+#include "base/banned.h"
+
+/* Where a program sends its traffic and whom it trusts for it: these pass only when a layer's own
+ * env.pass names them. Upper case; sorted. */
+static const char *const egress_names[] = { "*_PROXY", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE",
+	"GIT_SSL_*", "HOSTALIASES", "LOCALDOMAIN", "NODE_EXTRA_CA_CERTS",
+	"NODE_TLS_REJECT_UNAUTHORIZED", "PIP_CERT", "REQUESTS_CA_BUNDLE", "RESOLV_*", "RES_OPTIONS",
+	"SSL_CERT_DIR", "SSL_CERT_FILE" };
+
+static bool
+is_egress_name(const char *name)
+{
+	char folded[128];
+	size_t len = strlen(name);
+
+	if (len >= sizeof(folded))
+		return false;
+	for (size_t i = 0; i <= len; i++) {
+		char c = name[i];
+
+		folded[i] = (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+	}
+	for (size_t i = 0; i < HL_ARRAY_SIZE(egress_names); i++) {
+		if (hl_glob_match(egress_names[i], folded))
+			return true;
+	}
+	return false;
+}
+
+/* Records the conflict, if it is one, and says whether the name may go on. */
+static int
+judge_name(struct judge *judge, const struct ask *ask, const char *name, bool *ret_passes)
+{
+	struct cause cause = { .cause = CAUSE_LOOSER, .control = "env.pass" };
+	struct policy_judgement judgement;
+
+	if (policy_name_class(name, strlen(name)) != POLICY_NAME_PLAIN) {
+		cause.cause = CAUSE_PROTECTED;
+		cause.bound = "never";
+		conflict_add(judge, ask, &cause, NULL);
+		*ret_passes = false;
+		return 0;
+	}
+	if (policy_judge(judge->policy, POLICY_ENV_PASS, name, &judgement, judge->err) == -1) {
+		judge->err->code = HLC_09;
+		return hl_err_wrap(judge->err, "argument %d: %s", ask->argument, ask->spelling);
+	}
+	*ret_passes = true;
+	if (judgement.verdict == POLICY_LOOSER) {
+		*ret_passes = conflict_add(judge, ask, &cause, &judgement) == CONFLICT_WON;
+		return 0;
+	}
+	if (judgement.verdict == POLICY_TIGHTER && is_egress_name(name) &&
+	    !policy_get(judge->policy, POLICY_ENV_PASS)->is_bounded) {
+		cause.effect = "send its traffic past the route that the policy chose";
+		*ret_passes = conflict_add(judge, ask, &cause, NULL) == CONFLICT_WON;
+	}
+	return 0;
+}
+
+/* A value that the policy has fixed stays: *ret_action says what becomes of another one. */
+static const struct policy_item *
+fixed_value(const struct judge *judge, const char *name)
+{
+	const struct policy_value *set = policy_get(judge->policy, POLICY_ENV_SET);
+
+	for (size_t i = 0; i < set->items_len; i++) {
+		if (strcmp(set->items[i].name, name) == 0)
+			return &set->items[i];
+	}
+	return NULL;
+}
+
+static int
+judge_value(struct judge *judge, const struct ask *ask, const char *name, const char *value)
+{
+	const struct policy_item *fixed = fixed_value(judge, name);
+	struct hl_origin origin = ask_origin(ask);
+	struct policy_judgement judgement = { 0 };
+	struct cause cause = { .cause = CAUSE_LOOSER,
+		.control = "env.set",
+		.bound = "a value of the policy's own" };
+	enum conflict_action action = CONFLICT_WON;
+
+	if (fixed != NULL && strcmp(fixed->origin.layer, "caller") != 0) {
+		if (strcmp(fixed->text, value) == 0) {
+			conflict_note(judge, ask, "changes nothing: the policy has it already");
+			return 0;
+		}
+		judgement.origin = fixed->origin;
+		judgement.is_locked = policy_get(judge->policy, POLICY_ENV_SET)->is_locked;
+		snprintf(judgement.bound, sizeof(judgement.bound), "%s", cause.bound);
+		if (conflict_add(judge, ask, &cause, &judgement) != CONFLICT_WON)
+			return 0;
+	} else if (conflict_is_locked(judge, ask, "env.set", &action)) {
+		if (action != CONFLICT_WON)
+			return 0;
+	} else {
+		judge->out->tightened++;
+	}
+	return policy_apply(judge->policy, POLICY_ENV_SET, name, value, &origin, judge->err);
+}
+
+static int
+judge_pass(struct judge *judge, const struct ask *ask, const char *name)
+{
+	struct hl_origin origin = ask_origin(ask);
+	struct policy_judgement judgement;
+
+	if (policy_judge(judge->policy, POLICY_ENV_PASS, name, &judgement, judge->err) == -1)
+		return -1;
+	if (judgement.verdict == POLICY_SAME) {
+		conflict_note(judge, ask, "changes nothing: the policy has it already");
+		return 0;
+	}
+	if (judgement.verdict == POLICY_TIGHTER)
+		judge->out->tightened++;
+	return policy_apply(judge->policy, POLICY_ENV_PASS, NULL, name, &origin, judge->err);
+}
+
+int
+judge_env(struct judge *judge, const struct ask *ask, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	size_t len = equals != NULL ? (size_t)(equals - text) : strlen(text);
+	char name[129];
+	bool passes = false;
+
+	if (!hl_is_env_name(text, len) || len >= sizeof(name))
+		return judge_malformed(judge, ask, "NAME or NAME=VALUE");
+	memcpy(name, text, len);
+	name[len] = '\0';
+	if (judge_name(judge, ask, name, &passes) == -1)
+		return -1;
+	if (!passes)
+		return 0;
+	if (equals == NULL)
+		return judge_pass(judge, ask, name);
+	return judge_value(judge, ask, name, equals + 1);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Engine selection
+ */
+static int
+judge_endpoint(struct judge *judge, const struct ask *ask, const char *value)
+{
+	static const char scheme[] = "unix://";
+	const struct policy_value *endpoint = policy_get(judge->policy, POLICY_DOCKER_ENDPOINT);
+	struct cause cause = { .cause = CAUSE_LOOSER, .control = "docker.endpoint" };
+	struct hl_origin origin = ask_origin(ask);
+	const char *path =
+	    strncmp(value, scheme, sizeof(scheme) - 1) == 0 ? value + sizeof(scheme) - 1 : NULL;
+
+	if (path != NULL && hl_path_is_normal(path)) {
+		if (endpoint->is_explicit && strcmp(endpoint->text, path) == 0)
+			return 0;
+		if (endpoint->is_explicit || endpoint->is_locked) {
+			if (conflict_add(judge, ask, &cause, NULL) != CONFLICT_WON)
+				return 0;
+		} else {
+			judge->out->tightened++;
+		}
+		return policy_apply(judge->policy, POLICY_DOCKER_ENDPOINT, NULL, path, &origin,
+		    judge->err);
+	}
+	/* Another kind of address cannot be followed: whoever set it believes in another engine
+	 * than the one that would be used, so that nothing is started in any mode. */
+	cause.cause = CAUSE_FINAL;
+	conflict_add(judge, ask, &cause, NULL);
+	return 0;
+}
+
+int
+judge_environment(struct judge *judge)
+{
+	static const struct {
+		const char *name;
+		bool is_endpoint; /* names an engine */
+		bool is_dockers;  /* docker itself reads it, so that it is a wish */
+	} doors[] = { { "CONTAINER_HOST", true, false }, { "DOCKER_CONFIG", false, true },
+		{ "DOCKER_CONTEXT", false, true }, { "DOCKER_HOST", true, true } };
+	bool is_set = policy_get(judge->policy, POLICY_DOCKER_ENDPOINT)->is_explicit;
+
+	if (strcmp(judge->backend, "docker") != 0)
+		return 0;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(doors); i++) {
+		const char *value = getenv(doors[i].name);
+		struct ask ask = { 0, doors[i].name, doors[i].name };
+		char asked[300];
+
+		if (value == NULL || value[0] == '\0')
+			continue;
+		/* An address may carry a password: only a path is told. */
+		snprintf(asked, sizeof(asked), "%s=%.256s", doors[i].name,
+		    strncmp(value, "unix://", 7) == 0 ? value : "...");
+		ask.asked = asked;
+		if (!doors[i].is_endpoint || (!is_set && !doors[i].is_dockers))
+			conflict_note(judge, &ask, "is not read: the launcher names the engine");
+		else if (judge_endpoint(judge, &ask, value) == -1)
+			return -1;
+	}
+	return 0;
+}
