@@ -352,17 +352,6 @@ judge_timeout(struct judge *judge, const struct ask *ask, const char *text)
 	return judge_field(judge, ask, POLICY_LIMITS_WALL, text);
 }
 
-/* No backend of this version has hosts to choose from, and a request is never ignored. */
-static int
-judge_host(struct judge *judge, const struct ask *ask, const char *text)
-{
-	(void)text;
-	return hl_err_set(judge->err, HLC_09,
-	    "argument %d: --host has no effect on any backend "
-	    "of this version",
-	    ask->argument);
-}
-
 static int
 judge_scalars(struct judge *judge)
 {
@@ -377,7 +366,6 @@ judge_scalars(struct judge *judge)
 		{ &request->image, "--image", judge_image },
 		{ &request->user, "--user", judge_user },
 		{ &request->timeout, "--timeout", judge_timeout },
-		{ &request->host, "--host", judge_host },
 	};
 	char asked[300];
 
