@@ -83,21 +83,27 @@ else
 fi
 export CALLERS
 
-# as CALLER COMMAND...: in that caller's own state and home, in the test's working directory
+# as CALLER COMMAND...: in that caller's own state and home, in its own working directory. For a
+# command in the background use as_exec, whose process is the command itself.
 as() {
+	(as_exec "$@")
+}
+
+as_exec() {
 	local caller=$1 home=$TMP/home.$1
 	shift
 	if [ ! -d "$home" ]; then
 		mkdir -p "$home" "$TMP/state.$caller" "$TMP/work.$caller"
+		chmod 700 "$TMP/state.$caller"
 		[ "$caller" != user ] || chown $NOBODY:$NOBODY "$home" "$TMP/state.$caller" "$TMP/work.$caller"
 		[ "$caller" != root ] || chmod 777 "$TMP/work.$caller"
 	fi
+	cd "$TMP/work.$caller" || exit 1
 	if [ "$caller" = user ]; then
-		(cd "$TMP/work.$caller" && HOME=$home HERMES_LAUNCH_STATE=$TMP/state.$caller exec setpriv \
-			--reuid=$NOBODY --regid=$NOBODY --clear-groups --inh-caps=-all --bounding-set=-all "$@")
-	else
-		(cd "$TMP/work.$caller" && HOME=$home HERMES_LAUNCH_STATE=$TMP/state.$caller exec "$@")
+		HOME=$home HERMES_LAUNCH_STATE=$TMP/state.$caller exec setpriv --reuid=$NOBODY \
+			--regid=$NOBODY --clear-groups --inh-caps=-all --bounding-set=-all "$@"
 	fi
+	HOME=$home HERMES_LAUNCH_STATE=$TMP/state.$caller exec "$@"
 }
 
 # policy NAME <<TEXT: writes $TMP/policy/NAME.yaml, owned by root, and prints its path
