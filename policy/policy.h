@@ -149,6 +149,7 @@ struct policy_findings {
 	size_t len;
 	size_t errors, warnings; /* counted also beyond POLICY_FINDINGS_MAX */
 	bool is_cut;             /* there were more than are kept */
+	struct hl_strv names;    /* owns the file names that the items point to */
 };
 
 void policy_findings_done(struct policy_findings *findings);

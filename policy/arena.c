@@ -1,0 +1,93 @@
+/*
+ * A bump allocator. Policies are small and live in one piece; there is nothing to free in between.
+ */
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/arena.h"
+
+#include "base/banned.h"
+
+enum {
+	CHUNK_SIZE = 16 * 1024
+};
+
+struct policy_chunk {
+	struct policy_chunk *next;
+	size_t used;
+	size_t size;
+	alignas(max_align_t) char bytes[];
+};
+
+void
+policy_arena_done(struct policy_arena *arena)
+{
+	struct policy_chunk *chunk = arena->chunks;
+
+	while (chunk != NULL) {
+		struct policy_chunk *next = chunk->next;
+		/* env.set may hold what its author thought private. */
+		explicit_bzero(chunk->bytes, chunk->used);
+		free(chunk);
+		chunk = next;
+	}
+	arena->chunks = NULL;
+}
+
+static struct policy_chunk *
+add_chunk(struct policy_arena *arena, size_t size)
+{
+	struct policy_chunk *chunk;
+
+	if (size > SIZE_MAX - sizeof(*chunk))
+		return NULL;
+	chunk = malloc(sizeof(*chunk) + size);
+	if (chunk == NULL)
+		return NULL;
+	chunk->used = 0;
+	chunk->size = size;
+	chunk->next = arena->chunks;
+	arena->chunks = chunk;
+	return chunk;
+}
+
+void *
+policy_arena_alloc(struct policy_arena *arena, size_t size)
+{
+	const size_t align = alignof(max_align_t);
+	struct policy_chunk *chunk = arena->chunks;
+
+	if (size > SIZE_MAX / 2)
+		return NULL;
+	size = (size + align - 1) / align * align;
+	if (chunk == NULL || chunk->size - chunk->used < size)
+		chunk = add_chunk(arena, size > CHUNK_SIZE ? size : CHUNK_SIZE);
+	if (chunk == NULL)
+		return NULL;
+	void *memory = chunk->bytes + chunk->used;
+	chunk->used += size;
+	memset(memory, 0, size);
+	return memory;
+}
+
+void *
+policy_arena_array(struct policy_arena *arena, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	return policy_arena_alloc(arena, bytes);
+}
+
+char *
+policy_arena_dup(struct policy_arena *arena, const char *bytes, size_t len)
+{
+	char *copy = policy_arena_alloc(arena, len + 1);
+
+	if (copy != NULL && len > 0)
+		memcpy(copy, bytes, len);
+	return copy;
+}

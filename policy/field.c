@@ -1,0 +1,110 @@
+/*
+ * The table of fields, made from fields.def.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/field.h"
+
+#include "base/banned.h"
+
+#define WORDS(...) __VA_ARGS__
+#define POLICY_FIELD(symbol, key, kind, merge, default_text, min, max, words, ...)                 \
+	static const char *const words_##symbol[] = { WORDS words };
+#include "policy/fields.def"
+#undef POLICY_FIELD
+
+static const struct policy_field_info fields[] = {
+#define POLICY_FIELD(symbol, key, kind, merge, default_text, min, max, words, lockable, since,     \
+    help)                                                                                          \
+	[POLICY_##symbol] = { key, POLICY_KIND_##kind, MERGE_##merge, default_text, min, max,      \
+		words_##symbol, lockable, since, help },
+#include "policy/fields.def"
+#undef POLICY_FIELD
+};
+
+const struct policy_field_info *
+policy_field_info(enum policy_field field)
+{
+	HL_BUG_ON((size_t)field >= POLICY_FIELD_MAX);
+	return &fields[field];
+}
+
+const char *
+policy_field_key(enum policy_field field)
+{
+	return policy_field_info(field)->key;
+}
+
+const char *
+policy_field_help(enum policy_field field)
+{
+	return policy_field_info(field)->help;
+}
+
+enum policy_kind
+policy_field_kind(enum policy_field field)
+{
+	return policy_field_info(field)->kind;
+}
+
+const char *const *
+policy_field_words(enum policy_field field)
+{
+	return policy_field_info(field)->words;
+}
+
+enum policy_field
+policy_field_findn(const char *key, size_t len)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		if (strlen(fields[i].key) == len && memcmp(fields[i].key, key, len) == 0)
+			return (enum policy_field)i;
+	}
+	return POLICY_FIELD_MAX;
+}
+
+enum policy_field
+policy_field_find(const char *key)
+{
+	return policy_field_findn(key, strlen(key));
+}
+
+bool
+policy_field_has_below(const char *prefix, size_t len)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		if (strncmp(fields[i].key, prefix, len) == 0 && fields[i].key[len] == '.')
+			return true;
+	}
+	return false;
+}
+
+int
+policy_word_index(const char *const *words, const char *text, size_t len)
+{
+	for (int i = 0; words[i] != NULL; i++) {
+		if (strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
+			return i;
+	}
+	return -1;
+}
+
+bool
+policy_kind_is_number(enum policy_kind kind)
+{
+	return kind == POLICY_KIND_INT || kind == POLICY_KIND_SIZE ||
+	       kind == POLICY_KIND_DURATION || kind == POLICY_KIND_MILLI;
+}
+
+bool
+policy_kind_is_ranked(enum policy_kind kind)
+{
+	return kind == POLICY_KIND_BOOL || kind == POLICY_KIND_ENUM || kind == POLICY_KIND_HOME;
+}
+
+bool
+policy_kind_is_list(enum policy_kind kind)
+{
+	return kind == POLICY_KIND_SET || kind == POLICY_KIND_MOUNTS || kind == POLICY_KIND_TMPFS;
+}

@@ -1,0 +1,46 @@
+/*
+ * fields.def as a table, and what a single value of a field looks like before any merging.
+ */
+#ifndef HL_POLICY_FIELD_H
+#define HL_POLICY_FIELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "policy/policy.h"
+
+enum policy_merge {
+	MERGE_MIN,
+	MERGE_ORD,
+	MERGE_INTERSECT,
+	MERGE_UNION_DENY,
+	MERGE_ONCE,
+	MERGE_BY_DST,
+};
+
+struct policy_field_info {
+	const char *key;
+	enum policy_kind kind;
+	enum policy_merge merge;
+	const char *default_text;
+	uint64_t min, max; /* 0, 0 = no range */
+	const char *const *words;
+	bool is_lockable;
+	const char *since;
+	const char *help;
+};
+
+const struct policy_field_info *policy_field_info(enum policy_field field);
+/* By length. POLICY_FIELD_MAX when there is none. */
+enum policy_field policy_field_findn(const char *key, size_t len);
+/* Whether some field's key is prefix "." more. */
+bool policy_field_has_below(const char *prefix, size_t len);
+/* The index of a word in a NULL-terminated list, by length; -1 when it is not there. */
+int policy_word_index(const char *const *words, const char *text, size_t len);
+/* Kinds whose value is one number, held as a rank (ENUM, BOOL, HOME) or as itself. */
+bool policy_kind_is_number(enum policy_kind kind);
+bool policy_kind_is_ranked(enum policy_kind kind);
+bool policy_kind_is_list(enum policy_kind kind);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * Lines that no message shows. What is set under env.set may be private, and so may be what someone
+ * meant to put there but misspelled; a message then keeps its place and loses its line.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/node.h"
+
+#include "base/banned.h"
+
+static bool
+is_around(const struct node *node, uint32_t line)
+{
+	uint32_t from = node->key != NULL && node->kind == NODE_SCALAR ? node->key->line
+								       : node->line;
+
+	return line >= from && (node->end_line == 0 || line <= node->end_line);
+}
+
+/* Anything under a key "set", at any depth, and anything of env but the names that pass. */
+static bool
+is_private_under(const struct node *map, uint32_t line, bool is_env)
+{
+	for (const struct node *child = map->first; child != NULL; child = child->next) {
+		bool is_keyed = child->key != NULL && child->key->text != NULL;
+		bool is_set = is_keyed && policy_node_is(child->key, "set");
+		if (!is_around(child, line))
+			continue;
+		if (is_set || (is_env && is_keyed && !policy_node_is(child->key, "pass")))
+			return true;
+		if ((child->kind == NODE_MAP || child->kind == NODE_LIST) &&
+		    is_private_under(child, line, is_keyed && policy_node_is(child->key, "env")))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_top_key(char first)
+{
+	return first >= 'a' && first <= 'z';
+}
+
+static bool
+has_word(const char *text, size_t len, const char *word)
+{
+	return memmem(text, len, word, strlen(word)) != NULL;
+}
+
+/*
+ * For a file that could not be read to its end there is no tree to ask. Then a line is private when
+ * the block it belongs to (from the last line that is not indented) or, in flow style, anything
+ * before it, speaks of env or set.
+ */
+static bool
+is_private_text(const struct policy_source *source, uint32_t line)
+{
+	size_t len, from = line - 1;
+
+	policy_source_line(source, line, &len);
+	size_t end = source->starts[line - 1] + len;
+	/* Inside braces the indentation says nothing: look at all that came before. */
+	if (memchr(source->bytes, '{', end) != NULL)
+		from = 0;
+	while (from > 0 && !is_top_key(source->bytes[source->starts[from]]))
+		from--;
+	const char *block = source->bytes + source->starts[from];
+	size_t size = end - source->starts[from];
+	return has_word(block, size, "env") || has_word(block, size, "set");
+}
+
+bool
+policy_line_is_private(const struct policy_source *source, const struct node *root, uint32_t line)
+{
+	if (line == 0 || line > source->lines)
+		return false;
+	if (root == NULL || root->kind != NODE_MAP || root->end_line == 0)
+		return is_private_text(source, line) ||
+		       (root != NULL && is_private_under(root, line, false));
+	return is_private_under(root, line, false);
+}
