@@ -1,12 +1,13 @@
 /*
  * A bump allocator. Policies are small and live in one piece; there is nothing to free in between.
  */
+#include "policy/arena.h"
+
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "policy/arena.h"
 
 #include "base/banned.h"
 

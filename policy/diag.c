@@ -1,12 +1,13 @@
 /*
  * Findings: collected here, formatted here, printed by nobody in this room.
  */
+#include "policy/diag.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "policy/diag.h"
 #include "policy/node.h"
 
 #include "base/banned.h"
@@ -229,7 +230,8 @@ is_boundary(char byte)
 	return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
-/* The part of a long line that is shown: from is left of the place, both ends between characters. */
+/* The part of a long line that is shown: from is left of the place, both ends between characters.
+ */
 static void
 window_of(const char *line, size_t len, size_t place, size_t *ret_from, size_t *ret_to)
 {

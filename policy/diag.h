@@ -20,8 +20,8 @@ struct policy_source;
 
 struct diag {
 	struct policy_findings *out;
-	const char *file; /* owned by out */
-	size_t first;	  /* of this file's findings */
+	const char *file;            /* owned by out */
+	size_t first;                /* of this file's findings */
 	struct policy_finding *last; /* NULL when it was not kept */
 };
 

@@ -1,24 +1,25 @@
 /*
  * The table of fields, made from fields.def.
  */
+#include "policy/field.h"
+
 #include <string.h>
 
 #include "base/base.h"
-#include "policy/field.h"
 
 #include "base/banned.h"
 
 #define WORDS(...) __VA_ARGS__
-#define POLICY_FIELD(symbol, key, kind, merge, default_text, min, max, words, ...)                 \
-	static const char *const words_##symbol[] = { WORDS words };
+#define POLICY_FIELD(symbol, key, kind, merge, default_text, min, max, words, ...) \
+ static const char *const words_##symbol[] = { WORDS words };
 #include "policy/fields.def"
 #undef POLICY_FIELD
 
 static const struct policy_field_info fields[] = {
-#define POLICY_FIELD(symbol, key, kind, merge, default_text, min, max, words, lockable, since,     \
-    help)                                                                                          \
-	[POLICY_##symbol] = { key, POLICY_KIND_##kind, MERGE_##merge, default_text, min, max,      \
-		words_##symbol, lockable, since, help },
+#define POLICY_FIELD(symbol, key, kind, merge, default_text, min, max, words, lockable, since, \
+    help)                                                                                      \
+ [POLICY_##symbol] = { key, POLICY_KIND_##kind, MERGE_##merge, default_text, min, max,         \
+	 words_##symbol, lockable, since, help },
 #include "policy/fields.def"
 #undef POLICY_FIELD
 };

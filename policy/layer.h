@@ -1,8 +1,8 @@
 /*
  * One file or level after reading: what it says of each field, typed, and nothing merged yet.
  *
- * Values of ranked kinds (ENUM, BOOL, HOME) are held as ranks, strict first, until the settled value
- * is handed out; so every merge of them is "the smaller one".
+ * Values of ranked kinds (ENUM, BOOL, HOME) are held as ranks, strict first, until the settled
+ * value is handed out; so every merge of them is "the smaller one".
  */
 #ifndef HL_POLICY_LAYER_H
 #define HL_POLICY_LAYER_H
@@ -27,12 +27,14 @@ struct policy_given {
 	bool is_set; /* the key is there */
 	bool has_bound;
 	bool has_default;
-	bool is_short; /* one value for both: a default of this kind gives way to an earlier bound */
+	bool
+	    is_short; /* one value for both: a default of this kind gives way to an earlier bound */
 	uint64_t bound;
 	uint64_t number; /* the default */
 	const char *text;
 	struct policy_items allowed; /* the bound of a list */
-	struct policy_items items;   /* the default of a list; the content of a map, workdir or home */
+	struct policy_items
+	    items; /* the default of a list; the content of a map, workdir or home */
 	struct diag_at at, default_at;
 };
 
@@ -52,9 +54,9 @@ struct policy_read {
 	struct policy_layer row;
 	const char *name; /* as messages print it */
 	bool is_level;
-	bool is_warn;  /* mode: warn */
+	bool is_warn; /* mode: warn */
 	bool has_degrade;
-	int rank; /* host 0 ... task 3 */
+	int rank;          /* host 0 ... task 3 */
 	const char *level; /* or NULL */
 	struct diag_at level_at, review_at;
 	const char *review_by;
@@ -79,8 +81,8 @@ struct policy_subject {
 struct hl_origin policy_origin(const struct policy_read *layer, struct diag_at at);
 
 /* schema.c: the whole tree into r->layer. -1: no memory. */
-int policy_schema_read(struct policy_reader *r, const struct node *root, struct hl_err *err)
-    HL_MUST_CHECK;
+int policy_schema_read(struct policy_reader *r, const struct node *root,
+    struct hl_err *err) HL_MUST_CHECK;
 void policy_unknown_key(struct policy_reader *r, const struct node *key, const char *prefix,
     const char *const *candidates, size_t n);
 
@@ -117,9 +119,13 @@ bool policy_check_path(struct policy_reader *r, const char *key, const struct no
     const char *text);
 
 /* items.c: lists of structures. */
+bool policy_check_count(struct policy_reader *r, const char *key, const struct node *node,
+    size_t max);
 bool policy_read_list(struct policy_reader *r, enum policy_field field, const struct node *node,
     struct policy_items *ret_items);
 bool policy_read_workdir(struct policy_reader *r, const struct node *node,
+    struct policy_given *given);
+bool policy_read_home_word(struct policy_reader *r, const struct node *node,
     struct policy_given *given);
 bool policy_read_home(struct policy_reader *r, const struct node *node, struct policy_given *given);
 bool policy_check_mount(const struct policy_mount *mount, struct hl_err *err);

@@ -29,7 +29,7 @@ struct node {
 	const char *text;
 	size_t len; /* text has no NUL inside, but is compared by length all the same */
 	uint32_t line, column;
-	uint32_t width;	   /* bytes on that line */
+	uint32_t width;    /* bytes on that line */
 	uint32_t end_line; /* 0 while open */
 	struct node *key;  /* of a map's child */
 	struct node *first, *last, *next;

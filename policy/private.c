@@ -12,8 +12,8 @@
 static bool
 is_around(const struct node *node, uint32_t line)
 {
-	uint32_t from = node->key != NULL && node->kind == NODE_SCALAR ? node->key->line
-								       : node->line;
+	uint32_t from =
+	    node->key != NULL && node->kind == NODE_SCALAR ? node->key->line : node->line;
 
 	return line >= from && (node->end_line == 0 || line <= node->end_line);
 }

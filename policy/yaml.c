@@ -1,7 +1,8 @@
 /*
- * YAML events to a tree. libyaml reads; everything that YAML allows and a policy does not is refused
- * here, at the event, before anything of it is kept: a second document, directives, anchors, aliases,
- * merge keys, tags, keys that are not scalars, keys given twice, depth and size without end.
+ * YAML events to a tree. libyaml reads; everything that YAML allows and a policy does not is
+ * refused here, at the event, before anything of it is kept: a second document, directives,
+ * anchors, aliases, merge keys, tags, keys that are not scalars, keys given twice, depth and size
+ * without end.
  *
  * libyaml 0.2.5 needs time quadratic in the flow depth (100 KB of "[" take 20 s), so the depth must
  * be stopped in the event loop: the scanner reads no further than the events that were asked for.
@@ -19,7 +20,7 @@
 struct level {
 	struct node *node;
 	struct node *pending; /* a key that waits for its value */
-	bool is_key;	      /* the whole container stands where a key should */
+	bool is_key;          /* the whole container stands where a key should */
 };
 
 struct loader {
@@ -98,7 +99,8 @@ new_node(struct loader *l, enum node_kind kind, const yaml_event_t *event)
 	node->column = at.column;
 	/* A container's place is its first byte. */
 	node->width = kind == NODE_LIST || kind == NODE_MAP ? 1 : at.width;
-	node->end_line = kind == NODE_LIST || kind == NODE_MAP ? 0 : (uint32_t)event->end_mark.line + 1;
+	node->end_line =
+	    kind == NODE_LIST || kind == NODE_MAP ? 0 : (uint32_t)event->end_mark.line + 1;
 	return node;
 }
 
@@ -202,7 +204,7 @@ on_document(struct loader *l, yaml_event_t *event)
 		return STEP_STOP;
 	}
 	if (version != NULL || event->data.document_start.tag_directives.start !=
-	    event->data.document_start.tag_directives.end) {
+				   event->data.document_start.tag_directives.end) {
 		policy_diag_add(l->diag, POLICY_ERROR, HLY_04, place_of_event(l, event),
 		    "directives (%%YAML, %%TAG) are not accepted");
 		policy_diag_help(l->diag, "remove the line");
@@ -286,8 +288,7 @@ on_list(struct loader *l, yaml_event_t *event)
 static enum step
 on_map(struct loader *l, yaml_event_t *event)
 {
-	check_properties(l, event, event->data.mapping_start.anchor,
-	    event->data.mapping_start.tag);
+	check_properties(l, event, event->data.mapping_start.anchor, event->data.mapping_start.tag);
 	return on_start(l, event, NODE_MAP);
 }
 
@@ -417,8 +418,7 @@ on_syntax(struct loader *l)
 	if (parser->context != NULL && parser->context_mark.line + 1 != at.line) {
 		struct diag_at from = place_of(l->source, &parser->context_mark);
 		policy_diag_other(l->diag,
-		    (struct hl_where){ l->diag->file, from.line, from.column },
-		    parser->context);
+		    (struct hl_where){ l->diag->file, from.line, from.column }, parser->context);
 	}
 	return STEP_STOP;
 }

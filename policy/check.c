@@ -1,0 +1,135 @@
+/*
+ * Contradictions inside one file. Across layers the same things are no mistake of anybody's: what a
+ * tighter layer makes meaningless lies dormant.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/state.h"
+
+#include "base/banned.h"
+
+static struct diag_at
+at_item(const struct policy_item *item)
+{
+	return (struct diag_at){ item->origin.where.line, item->origin.where.column, 1 };
+}
+
+/* A default that the same key's own bound refuses. */
+static void
+check_defaults(const struct policy_read *layer, struct diag *diag)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		const struct policy_given *given = &layer->given[i];
+		const char *key = policy_field_key((enum policy_field)i);
+		if (given->is_short || !given->has_bound || !given->has_default)
+			continue;
+		if (!policy_kind_is_list(policy_field_kind((enum policy_field)i))) {
+			if (given->number > given->bound) {
+				policy_diag_add(diag, POLICY_ERROR, HLP_17, given->default_at,
+				    "the default of %s is outside its own bound", key);
+				policy_diag_help(diag, "lower the default or raise max");
+			}
+			continue;
+		}
+		for (size_t j = 0; j < given->items.len; j++) {
+			struct policy_state own = { .is_bounded = true, .allowed = given->allowed };
+			struct policy_bound_list list = { given->allowed, { 0 } };
+			own.lists = &list;
+			own.lists_len = 1;
+			if (policy_item_is_allowed(policy_field_kind((enum policy_field)i), &own,
+				&given->items.v[j]))
+				continue;
+			policy_diag_add(diag, POLICY_ERROR, HLP_17, at_item(&given->items.v[j]),
+			    "the default of %s is not among those allowed", key);
+			policy_diag_help(diag, "add it to allowed or remove it from default");
+			break;
+		}
+	}
+}
+
+static void
+report_twice(struct diag *diag, const struct policy_item *second, const struct policy_item *first,
+    const char *dst)
+{
+	policy_diag_add(diag, POLICY_ERROR, HLP_15, at_item(second),
+	    "two things are mounted on \"%.80s\"", dst);
+	policy_diag_other(diag, first->origin.where, "the first is here");
+	policy_diag_help(diag, "keep one; nested destinations are fine");
+}
+
+static const char *
+dst_of(const struct policy_item *item)
+{
+	return item->tmpfs.dst != NULL ? item->tmpfs.dst : item->mount.dst;
+}
+
+/* Pairs of a short list and another, or of one list with itself. */
+static void
+check_pairs(const struct policy_items *first, const struct policy_items *second, struct diag *diag)
+{
+	for (size_t i = 0; i < second->len; i++) {
+		size_t end = first == second ? i : first->len;
+		for (size_t j = 0; j < end && !policy_diag_is_full(diag); j++) {
+			if (strcmp(dst_of(&second->v[i]), dst_of(&first->v[j])) != 0)
+				continue;
+			report_twice(diag, &second->v[i], &first->v[j], dst_of(&first->v[j]));
+			break;
+		}
+	}
+}
+
+static void
+check_places(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_given *mounts = &layer->given[POLICY_FS_MOUNTS];
+	const struct policy_given *tmpfs = &layer->given[POLICY_FS_TMPFS];
+	const struct policy_given *workdir = &layer->given[POLICY_FS_WORKDIR];
+
+	/* Only what would be mounted: a bound may name one place in several ways. */
+	check_pairs(&mounts->items, &mounts->items, diag);
+	check_pairs(&tmpfs->items, &tmpfs->items, diag);
+	check_pairs(&mounts->items, &tmpfs->items, diag);
+	if (workdir->items.len == 0 || workdir->items.v[0].mount.dst == NULL)
+		return;
+	check_pairs(&workdir->items, &mounts->items, diag);
+	check_pairs(&workdir->items, &tmpfs->items, diag);
+}
+
+/* The loosest that a file's ranked field can come to: its bound, or else its default. */
+static bool
+is_held_at(const struct policy_given *given, uint64_t rank)
+{
+	return given->is_set && given->has_bound && given->bound <= rank;
+}
+
+static void
+check_words(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_given *caps = &layer->given[POLICY_PROCESS_CAPS];
+	const struct policy_given *seccomp = &layer->given[POLICY_PROCESS_SECCOMP_PROFILE];
+	const struct policy_given *root = &layer->given[POLICY_FS_ROOT];
+	const struct policy_given *workdir = &layer->given[POLICY_FS_WORKDIR];
+
+	if (caps->items.len > 0 && is_held_at(seccomp, 0)) {
+		policy_diag_add(diag, POLICY_ERROR, HLP_15, caps->at,
+		    "process.caps keeps capabilities that seccomp profile strict makes useless");
+		policy_diag_other(diag, policy_origin(layer, seccomp->at).where, "strict is here");
+		policy_diag_help(diag, "write caps: [] or another profile");
+	}
+	if (is_held_at(root, 0) && workdir->items.len > 0 &&
+	    workdir->items.v[0].mount.dst != NULL &&
+	    strcmp(workdir->items.v[0].mount.dst, "/") == 0) {
+		policy_diag_add(diag, POLICY_ERROR, HLP_15, workdir->at,
+		    "fs.workdir at \"/\" would replace the read-only root");
+		policy_diag_other(diag, policy_origin(layer, root->at).where, "read_only is here");
+	}
+}
+
+void
+policy_check_file(const struct policy_read *layer, struct diag *diag)
+{
+	check_defaults(layer, diag);
+	check_places(layer, diag);
+	check_words(layer, diag);
+}

@@ -1,0 +1,319 @@
+/*
+ * One layer into the stack. Bounds only tighten: whatever the order of layers, the result is the
+ * strictest of all, so no file that comes later can open what an earlier one closed. What cannot be
+ * taken is said: a looser bound has no effect (a warning), a default outside an earlier bound or a
+ * touched lock is an error.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/state.h"
+
+#include "base/banned.h"
+
+static void
+describe(const struct hl_origin *origin, char *text, size_t size)
+{
+	const char *who = origin->id != NULL ? origin->id : origin->layer;
+
+	snprintf(text, size, "%s", who != NULL ? who : "an earlier layer");
+}
+
+void
+policy_report_no_effect(struct policy_fold *f, enum policy_field field, struct diag_at at,
+    const char *bound, const struct hl_origin *by)
+{
+	char who[160];
+
+	if (f->layer->is_level)
+		return;
+	describe(by, who, sizeof(who));
+	policy_diag_add(f->diag, POLICY_WARNING, HLP_21, at,
+	    "%s has no effect: %s allows at most %.100s (%s:%u:%u)", policy_field_key(field), who,
+	    bound, by->where.file, by->where.line, by->where.column);
+}
+
+void
+policy_report_outside(struct policy_fold *f, enum policy_field field, struct diag_at at,
+    enum hl_code code, const struct hl_origin *by)
+{
+	char who[160];
+
+	if (f->layer->is_level)
+		return;
+	describe(by, who, sizeof(who));
+	policy_diag_add(f->diag, POLICY_ERROR, code, at,
+	    code == HLP_20 ? "%s is decided by %s" : "the default of %s is outside the bound of %s",
+	    policy_field_key(field), who);
+	policy_diag_other(f->diag, by->where,
+	    code == HLP_20 ? "decided here" : "the bound is here");
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Numbers and ranks: the smaller one
+ */
+
+static void
+fold_bound(struct policy_fold *f, enum policy_field field, const struct policy_given *given,
+    struct policy_state *state)
+{
+	struct hl_buf text;
+
+	if (!state->is_bounded || given->bound < state->bound) {
+		state->is_bounded = true;
+		state->bound = given->bound;
+		state->bound_origin = policy_origin(f->layer, given->at);
+		return;
+	}
+	if (given->bound == state->bound)
+		return;
+	hl_buf_init(&text, 128);
+	policy_put_number(&text, field, state->bound);
+	policy_report_no_effect(f, field, given->at, text.data, &state->bound_origin);
+	hl_buf_done(&text);
+}
+
+static void
+fold_number(struct policy_fold *f, enum policy_field field, const struct policy_given *given,
+    struct policy_state *state)
+{
+	if (given->has_bound)
+		fold_bound(f, field, given, state);
+	if (!given->has_default)
+		return;
+	if (!given->is_short && state->is_bounded && given->number > state->bound) {
+		/* Its own bound was told of by policy_check_file(). */
+		if (!given->has_bound || given->number <= given->bound)
+			policy_report_outside(f, field, given->default_at, HLP_19,
+			    &state->bound_origin);
+	}
+	state->has_default = true;
+	state->number = given->number;
+	state->origin = policy_origin(f->layer, given->default_at);
+}
+
+/* The home's kind folds like a rank; its size is the smallest that any layer gives. */
+static void
+fold_home(struct policy_fold *f, enum policy_field field, const struct policy_given *given,
+    struct policy_state *state)
+{
+	uint64_t size = POLICY_UNLIMITED;
+
+	fold_number(f, field, given, state);
+	if (!given->has_default || given->items.len == 0)
+		return;
+	if (state->items.len > 0)
+		size = state->items.v[0].home.size;
+	state->items = given->items;
+	if (size < given->items.v[0].home.size)
+		state->items.v[0].home.size = size;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What the first layer decides
+ */
+
+static void
+fold_text(struct policy_fold *f, enum policy_field field, const struct policy_given *given,
+    struct policy_state *state)
+{
+	bool is_other = state->is_bounded && strcmp(state->text, given->text) != 0;
+
+	if (is_other && given->has_bound)
+		policy_report_outside(f, field, given->at, HLP_20, &state->bound_origin);
+	else if (is_other)
+		policy_report_outside(f, field, given->default_at, HLP_19, &state->bound_origin);
+	if (state->is_bounded)
+		return;
+	state->text = given->text;
+	state->has_default = true;
+	state->origin = policy_origin(f->layer, given->default_at);
+	if (given->has_bound) {
+		state->is_bounded = true;
+		state->bound_origin = policy_origin(f->layer, given->at);
+	}
+}
+
+static const struct policy_item *
+find_name(const struct policy_items *items, const char *name)
+{
+	for (size_t i = 0; i < items->len; i++) {
+		if (strcmp(items->v[i].name, name) == 0)
+			return &items->v[i];
+	}
+	return NULL;
+}
+
+/* Names of the environment are told, their values never. */
+static void
+fold_pair(struct policy_fold *f, const struct policy_item *item, struct policy_items *into)
+{
+	const struct policy_item *old = find_name(into, item->name);
+	struct diag_at at = { item->origin.where.line, item->origin.where.column,
+		(uint32_t)strlen(item->name) };
+	char who[160];
+
+	if (old == NULL) {
+		into->v[into->len++] = *item;
+		return;
+	}
+	if (strcmp(old->text, item->text) == 0)
+		return;
+	describe(&old->origin, who, sizeof(who));
+	policy_diag_add(f->diag, POLICY_ERROR, HLP_20, at, "env.set %.60s is decided by %s",
+	    item->name, who);
+	policy_diag_other(f->diag, old->origin.where, "decided here");
+}
+
+static void
+fold_map(struct policy_fold *f, const struct policy_given *given, struct policy_state *state)
+{
+	struct policy_items all = { .len = 0 };
+
+	all.v = policy_arena_array(&f->policy->arena, state->items.len + given->items.len,
+	    sizeof(*all.v));
+	if (all.v == NULL) {
+		f->is_oom = true;
+		return;
+	}
+	for (size_t i = 0; i < state->items.len; i++)
+		all.v[all.len++] = state->items.v[i];
+	for (size_t i = 0; i < given->items.len; i++)
+		fold_pair(f, &given->items.v[i], &all);
+	state->items = all;
+	state->has_default = true;
+	state->origin = policy_origin(f->layer, given->at);
+}
+
+static void
+fold_place(struct policy_fold *f, const struct policy_given *given, const char *path,
+    const char **into)
+{
+	const struct policy_state *state = &f->policy->states[POLICY_FS_WORKDIR];
+
+	if (path == NULL)
+		return;
+	if (*into == NULL)
+		*into = path;
+	else if (strcmp(*into, path) != 0)
+		policy_report_outside(f, POLICY_FS_WORKDIR, given->at, HLP_20, &state->origin);
+}
+
+/* path and at are decided once, access is the stricter. */
+static void
+fold_workdir(struct policy_fold *f, const struct policy_given *given, struct policy_state *state)
+{
+	const struct policy_mount *mount = &given->items.v[0].mount;
+
+	if (state->items.len == 0) {
+		state->items.v = policy_arena_array(&f->policy->arena, 1, sizeof(*state->items.v));
+		if (state->items.v == NULL) {
+			f->is_oom = true;
+			return;
+		}
+		state->items.len = 1;
+	}
+	fold_place(f, given, mount->src, &state->items.v[0].mount.src);
+	fold_place(f, given, mount->dst, &state->items.v[0].mount.dst);
+	if (given->has_bound)
+		fold_bound(f, POLICY_FS_WORKDIR, given, state);
+	state->has_default = true;
+	state->origin = policy_origin(f->layer, given->at);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The layer
+ */
+
+static void
+fold_field(struct policy_fold *f, enum policy_field field, const struct policy_given *given)
+{
+	struct policy_state *state = &f->policy->states[field];
+
+	switch (policy_field_kind(field)) {
+	case POLICY_KIND_BOOL:
+	case POLICY_KIND_ENUM:
+	case POLICY_KIND_INT:
+	case POLICY_KIND_SIZE:
+	case POLICY_KIND_DURATION:
+	case POLICY_KIND_MILLI:
+		fold_number(f, field, given, state);
+		break;
+	case POLICY_KIND_HOME:
+		fold_home(f, field, given, state);
+		break;
+	case POLICY_KIND_STRING:
+		if (given->text != NULL)
+			fold_text(f, field, given, state);
+		break;
+	case POLICY_KIND_SET:
+	case POLICY_KIND_MOUNTS:
+	case POLICY_KIND_TMPFS:
+		policy_fold_list(f, field, given, state);
+		break;
+	case POLICY_KIND_MAP:
+		fold_map(f, given, state);
+		break;
+	case POLICY_KIND_WORKDIR:
+		if (given->items.len > 0)
+			fold_workdir(f, given, state);
+		break;
+	case POLICY_KIND_MAX:
+		break;
+	}
+}
+
+/* True when the layer may not say anything of the field. */
+static bool
+is_locked_out(struct policy_fold *f, enum policy_field field, const struct policy_given *given)
+{
+	const struct policy_state *state = &f->policy->states[field];
+	char who[160];
+
+	if (!state->is_locked)
+		return false;
+	/* A level is not somebody's wish: what was locked before it stays as it is. */
+	if (f->layer->is_level)
+		return true;
+	describe(&state->lock_origin, who, sizeof(who));
+	policy_diag_add(f->diag, POLICY_ERROR, HLP_18, given->at, "%s is locked by %s",
+	    policy_field_key(field), who);
+	policy_diag_other(f->diag, state->lock_origin.where, "locked here");
+	policy_diag_help(f->diag, "remove the key");
+	return true;
+}
+
+static void
+apply_locks(struct policy *policy, const struct policy_read *layer)
+{
+	for (size_t i = 0; i < layer->locks.len; i++) {
+		for (size_t field = 0; field < POLICY_FIELD_MAX; field++) {
+			struct policy_state *state = &policy->states[field];
+			const struct policy_field_info *info =
+			    policy_field_info((enum policy_field)field);
+			if (state->is_locked || !info->is_lockable ||
+			    !hl_glob_match(layer->locks.v[i].text, info->key))
+				continue;
+			state->is_locked = true;
+			state->lock_origin = policy_origin(layer, layer->locks.v[i].at);
+		}
+	}
+}
+
+int
+policy_fold_layer(struct policy *policy, const struct policy_read *layer, struct diag *diag,
+    struct hl_err *err)
+{
+	struct policy_fold f = { .policy = policy, .layer = layer, .diag = diag };
+
+	HL_BUG_ON(policy->layers_len == POLICY_FOLDS_MAX);
+	policy->layers[policy->layers_len++] = layer;
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		const struct policy_given *given = &layer->given[i];
+		if (given->is_set && !is_locked_out(&f, (enum policy_field)i, given))
+			fold_field(&f, (enum policy_field)i, given);
+	}
+	apply_locks(policy, layer);
+	return f.is_oom ? hl_err_oom(err) : 0;
+}

@@ -1,0 +1,435 @@
+/*
+ * Lists of structures: mounts, tmpfs, and the two fields that are one structure, workdir and home.
+ * Each structure is a table of its members, so that an unknown or misspelled member is found like
+ * an unknown key.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/layer.h"
+
+#include "base/banned.h"
+
+enum member_type {
+	MEMBER_PATH,
+	MEMBER_TEXT,
+	MEMBER_BOOL,
+	MEMBER_WORD,
+	MEMBER_SIZE,
+	MEMBER_MODE,
+};
+
+struct member {
+	const char *key;
+	const char *subject; /* as messages call it */
+	enum member_type type;
+	const char *const *words;
+};
+
+struct member_value {
+	const struct node *node; /* NULL: not given */
+	uint64_t number;
+	const char *text;
+};
+
+enum {
+	MEMBERS_MAX = 6,
+	SET_MAX = 1024, /* merging compares members pairwise */
+	PLACES_MAX = 256,
+	TMPFS_SIZE = 64 << 20, /* when a policy gives none */
+	TMPFS_MODE = 01777,    /* crun and docker disagree on the default, so it is always ours */
+};
+
+static const char *const access_words[] = { "ro", "rw", NULL };
+static const char *const kind_words[] = { "bind", "volume", NULL };
+static const char *const as_words[] = { "bind", NULL };
+static const char *const home_words[] = { "tmpfs", "persist", "bind", NULL };
+
+static bool
+read_mode(struct policy_reader *r, const struct member *member, const struct node *node,
+    uint64_t *ret_mode)
+{
+	const char *text;
+	uint32_t mode;
+	struct hl_err ignored = { 0 };
+
+	if (!policy_read_string(r, member->subject, node, &text))
+		return false;
+	if (hl_parse_mode(text, &mode, &ignored) == 0) {
+		*ret_mode = mode;
+		return true;
+	}
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_11, policy_at(node),
+	    "%s must be an octal mode in quotes, such as \"1777\"", member->subject);
+	return false;
+}
+
+static bool
+read_member(struct policy_reader *r, const struct member *member, const struct node *node,
+    struct member_value *value)
+{
+	bool flag = false, is_good = false;
+
+	switch (member->type) {
+	case MEMBER_PATH:
+		is_good = policy_read_string(r, member->subject, node, &value->text) &&
+			  policy_check_path(r, member->subject, node, value->text);
+		break;
+	case MEMBER_TEXT:
+		is_good = policy_read_string(r, member->subject, node, &value->text);
+		break;
+	case MEMBER_BOOL:
+		is_good = policy_read_bool(r, member->subject, node, &flag);
+		value->number = flag;
+		break;
+	case MEMBER_WORD:
+		is_good = policy_read_word(r, member->subject, member->words, node, &value->number);
+		break;
+	case MEMBER_SIZE:
+		is_good = policy_read_size(r, member->subject, node, &value->number);
+		break;
+	case MEMBER_MODE:
+		is_good = read_mode(r, member, node, &value->number);
+		break;
+	}
+	value->node = node;
+	return is_good;
+}
+
+/* All members of one mapping; values[i] belongs to members[i]. */
+static bool
+read_members(struct policy_reader *r, const char *key, const struct node *node,
+    const struct member *members, struct member_value *values)
+{
+	const char *names[MEMBERS_MAX];
+	size_t n = 0;
+	bool is_good = policy_expect(r, key, node, NODE_MAP);
+
+	for (; n < MEMBERS_MAX && members[n].key != NULL; n++)
+		names[n] = members[n].key;
+	for (const struct node *child = is_good ? node->first : NULL; child != NULL;
+	     child = child->next) {
+		size_t i = 0;
+		if (child->key->kind != NODE_SCALAR) {
+			is_good = false;
+			continue;
+		}
+		while (i < n && !policy_node_is(child->key, names[i]))
+			i++;
+		if (i < n)
+			is_good = read_member(r, &members[i], child, &values[i]) && is_good;
+		else {
+			policy_unknown_key(r, child->key, "", names, n);
+			is_good = false;
+		}
+	}
+	return is_good;
+}
+
+static bool
+need_member(struct policy_reader *r, const char *key, const struct node *node, const char *member,
+    const struct member_value *value)
+{
+	if (value->node != NULL)
+		return true;
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_03, policy_at(node), "a member of %s needs %s",
+	    key, member);
+	return false;
+}
+
+static uint64_t
+number_or(const struct member_value *value, uint64_t fallback)
+{
+	return value->node != NULL ? value->number : fallback;
+}
+
+static bool
+is_volume_name(const char *name)
+{
+	return name[0] != '\0' && name[0] != '-' && name[0] != '.' &&
+	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				 "_.-")] == '\0';
+}
+
+/* Inside these the kernel's own file systems answer; a mount there would hide or forge them. */
+static bool
+is_kernel_path(const char *path)
+{
+	return hl_path_is_beneath(path, "/proc") || hl_path_is_beneath(path, "/sys") ||
+	       hl_path_is_beneath(path, "/dev");
+}
+
+static bool
+check_dst(struct policy_reader *r, const char *key, const struct node *node, const char *dst)
+{
+	if (strcmp(dst, "/") != 0 && !is_kernel_path(dst))
+		return true;
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_14, policy_at(node),
+	    "%s cannot be \"%.60s\": /, /proc, /sys and /dev are the sandbox's own", key, dst);
+	return false;
+}
+
+static bool
+read_mount(struct policy_reader *r, const struct node *node, struct policy_item *item)
+{
+	enum {
+		SRC,
+		DST,
+		ACCESS,
+		EXEC,
+		REQUIRED,
+		KIND
+	};
+	static const struct member members[] = {
+		[SRC] = { "src", "src of a mount", MEMBER_TEXT, NULL },
+		[DST] = { "dst", "dst of a mount", MEMBER_PATH, NULL },
+		[ACCESS] = { "access", "access of a mount", MEMBER_WORD, access_words },
+		[EXEC] = { "exec", "exec of a mount", MEMBER_BOOL, NULL },
+		[REQUIRED] = { "required", "required of a mount", MEMBER_BOOL, NULL },
+		[KIND] = { "kind", "kind of a mount", MEMBER_WORD, kind_words },
+	};
+	struct member_value v[MEMBERS_MAX] = { 0 };
+
+	if (!read_members(r, "fs.mounts", node, members, v) ||
+	    !need_member(r, "fs.mounts", node, "src", &v[SRC]) ||
+	    !need_member(r, "fs.mounts", node, "dst", &v[DST]) ||
+	    !check_dst(r, "dst of a mount", v[DST].node, v[DST].text))
+		return false;
+	bool is_volume = v[KIND].number != 0;
+	if (!is_volume && !policy_check_path(r, "src of a mount", v[SRC].node, v[SRC].text))
+		return false;
+	if (is_volume && !is_volume_name(v[SRC].text)) {
+		policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(v[SRC].node),
+		    "src of a volume is a name, not \"%.60s\"", v[SRC].text);
+		return false;
+	}
+	item->mount = (struct policy_mount){
+		.src = v[SRC].text,
+		.dst = v[DST].text,
+		.access = v[ACCESS].number != 0 ? POLICY_ACCESS_RW : POLICY_ACCESS_RO,
+		.exec = number_or(&v[EXEC], true) != 0,
+		.is_required = number_or(&v[REQUIRED], true) != 0,
+		.is_volume = is_volume,
+	};
+	return true;
+}
+
+static bool
+read_tmpfs(struct policy_reader *r, const struct node *node, struct policy_item *item)
+{
+	enum {
+		DST,
+		SIZE,
+		EXEC,
+		MODE
+	};
+	static const struct member members[] = {
+		[DST] = { "dst", "dst of a tmpfs", MEMBER_PATH, NULL },
+		[SIZE] = { "size", "size of a tmpfs", MEMBER_SIZE, NULL },
+		[EXEC] = { "exec", "exec of a tmpfs", MEMBER_BOOL, NULL },
+		[MODE] = { "mode", "mode of a tmpfs", MEMBER_MODE, NULL },
+		{ NULL, NULL, MEMBER_TEXT, NULL },
+	};
+	struct member_value v[MEMBERS_MAX] = { 0 };
+
+	if (!read_members(r, "fs.tmpfs", node, members, v) ||
+	    !need_member(r, "fs.tmpfs", node, "dst", &v[DST]) ||
+	    !check_dst(r, "dst of a tmpfs", v[DST].node, v[DST].text))
+		return false;
+	item->tmpfs = (struct policy_tmpfs){
+		.dst = v[DST].text,
+		.size = number_or(&v[SIZE], TMPFS_SIZE),
+		.exec = v[EXEC].number != 0,
+		.mode = (uint32_t)number_or(&v[MODE], TMPFS_MODE),
+	};
+	return true;
+}
+
+static bool
+read_set_item(struct policy_reader *r, enum policy_field field, const struct node *node,
+    struct policy_item *item)
+{
+	return policy_read_member(r, field, node, &item->text);
+}
+
+static bool
+read_item(struct policy_reader *r, enum policy_field field, const struct node *node,
+    struct policy_item *item)
+{
+	enum policy_kind kind = policy_field_kind(field);
+
+	item->origin = policy_origin(r->layer, policy_at(node));
+	if (kind == POLICY_KIND_MOUNTS)
+		return read_mount(r, node, item);
+	if (kind == POLICY_KIND_TMPFS)
+		return read_tmpfs(r, node, item);
+	return read_set_item(r, field, node, item);
+}
+
+bool
+policy_check_count(struct policy_reader *r, const char *key, const struct node *node, size_t max)
+{
+	if (node->children <= max)
+		return true;
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_12, policy_at(node),
+	    "%s has %zu members; at most %zu are accepted", key, node->children, max);
+	return false;
+}
+
+bool
+policy_read_list(struct policy_reader *r, enum policy_field field, const struct node *node,
+    struct policy_items *ret_items)
+{
+	struct policy_items items = { 0 };
+
+	if (!policy_expect(r, policy_field_key(field), node, NODE_LIST) ||
+	    !policy_check_count(r, policy_field_key(field), node,
+		policy_field_kind(field) == POLICY_KIND_SET ? SET_MAX : PLACES_MAX))
+		return false;
+	items.v = policy_arena_array(r->arena, node->children, sizeof(*items.v));
+	if (items.v == NULL) {
+		r->is_oom = true;
+		return false;
+	}
+	for (const struct node *child = node->first; child != NULL; child = child->next) {
+		if (read_item(r, field, child, &items.v[items.len]))
+			items.len++;
+	}
+	*ret_items = items;
+	return true;
+}
+
+static bool
+new_single(struct policy_reader *r, const struct node *node, struct policy_given *given)
+{
+	given->items.v = policy_arena_array(r->arena, 1, sizeof(*given->items.v));
+	if (given->items.v == NULL) {
+		r->is_oom = true;
+		return false;
+	}
+	given->items.len = 1;
+	given->items.v[0].origin = policy_origin(r->layer, policy_at(node));
+	return true;
+}
+
+bool
+policy_read_workdir(struct policy_reader *r, const struct node *node, struct policy_given *given)
+{
+	enum {
+		PATH,
+		AT,
+		ACCESS,
+		AS
+	};
+	static const struct member members[] = {
+		[PATH] = { "path", "fs.workdir.path", MEMBER_TEXT, NULL },
+		[AT] = { "at", "fs.workdir.at", MEMBER_PATH, NULL },
+		[ACCESS] = { "access", "fs.workdir.access", MEMBER_WORD, access_words },
+		[AS] = { "as", "fs.workdir.as", MEMBER_WORD, as_words },
+		{ NULL, NULL, MEMBER_TEXT, NULL },
+	};
+	struct member_value v[MEMBERS_MAX] = { 0 };
+
+	if (!read_members(r, "fs.workdir", node, members, v) || !new_single(r, node, given))
+		return false;
+	/* "." is the caller's directory, which is what no path means. */
+	bool has_path = v[PATH].text != NULL && strcmp(v[PATH].text, ".") != 0;
+	if (has_path && !policy_check_path(r, "fs.workdir.path", v[PATH].node, v[PATH].text))
+		return false;
+	if (v[AT].text != NULL && is_kernel_path(v[AT].text))
+		return check_dst(r, "fs.workdir.at", v[AT].node, v[AT].text);
+	given->items.v[0].mount.src = has_path ? v[PATH].text : NULL;
+	given->items.v[0].mount.dst = v[AT].text;
+	given->has_bound = v[ACCESS].node != NULL;
+	given->bound = v[ACCESS].number;
+	return true;
+}
+
+/* "home: tmpfs" is short for {kind: tmpfs}. */
+bool
+policy_read_home_word(struct policy_reader *r, const struct node *node, struct policy_given *given)
+{
+	if (!policy_read_word(r, "fs.home", home_words, node, &given->number) ||
+	    !new_single(r, node, given))
+		return false;
+	if (given->number == POLICY_HOME_BIND) {
+		policy_diag_add(r->diag, POLICY_ERROR, HLP_03, policy_at(node),
+		    "fs.home: bind needs a source");
+		policy_diag_help(r->diag, "write {kind: bind, src: /path}");
+		return false;
+	}
+	given->has_default = true;
+	given->bound = given->number;
+	given->items.v[0].home = (struct policy_home_value){
+		.kind = (enum policy_home)given->number,
+		.size = POLICY_UNLIMITED,
+	};
+	return true;
+}
+
+/* {kind: bind, src: /h} needs its source; {kind: tmpfs} may have a size; max is the bound. */
+bool
+policy_read_home(struct policy_reader *r, const struct node *node, struct policy_given *given)
+{
+	enum {
+		KIND,
+		SRC,
+		SIZE,
+		BOUND
+	};
+	static const struct member members[] = {
+		[KIND] = { "kind", "fs.home.kind", MEMBER_WORD, home_words },
+		[SRC] = { "src", "fs.home.src", MEMBER_PATH, NULL },
+		[SIZE] = { "size", "fs.home.size", MEMBER_SIZE, NULL },
+		[BOUND] = { "max", "fs.home.max", MEMBER_WORD, home_words },
+		{ NULL, NULL, MEMBER_TEXT, NULL },
+	};
+	struct member_value v[MEMBERS_MAX] = { 0 };
+	bool is_bind;
+
+	if (!read_members(r, "fs.home", node, members, v) || !new_single(r, node, given))
+		return false;
+	is_bind = v[KIND].node != NULL && v[KIND].number == POLICY_HOME_BIND;
+	if (is_bind && !need_member(r, "fs.home", node, "src with kind: bind", &v[SRC]))
+		return false;
+	if ((v[SRC].node != NULL && !is_bind) ||
+	    (v[SIZE].node != NULL && (v[KIND].node == NULL || v[KIND].number != 0))) {
+		policy_diag_add(r->diag, POLICY_ERROR, HLP_15,
+		    policy_at(v[SRC].node != NULL ? v[SRC].node->key : v[SIZE].node->key),
+		    "fs.home: src goes with kind: bind, size with kind: tmpfs");
+		return false;
+	}
+	given->has_default = v[KIND].node != NULL;
+	given->number = v[KIND].number;
+	given->has_bound = v[BOUND].node != NULL || v[KIND].node != NULL;
+	given->bound = number_or(&v[BOUND], v[KIND].number);
+	given->is_short = v[BOUND].node == NULL;
+	given->items.v[0].home = (struct policy_home_value){
+		.kind = (enum policy_home)v[KIND].number,
+		.src = v[SRC].text,
+		.size = number_or(&v[SIZE], POLICY_UNLIMITED),
+	};
+	return true;
+}
+
+bool
+policy_check_mount(const struct policy_mount *mount, struct hl_err *err)
+{
+	if (mount->src == NULL || mount->dst == NULL || mount->src[0] == '\0')
+		return hl_err_set(err, HLP_14, "a mount needs a source and a destination") == 0;
+	for (const char *c = mount->src; *c != '\0'; c++) {
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return hl_err_set(err, HLP_14,
+				   "the source of a mount holds a control character") == 0;
+	}
+	if (!mount->is_volume && mount->src[0] != '$' && !hl_path_is_normal(mount->src))
+		return hl_err_set(err, HLP_14, "'%.200s' is not an absolute path in normal form",
+			   mount->src) == 0;
+	if (!hl_path_is_normal(mount->dst) || strcmp(mount->dst, "/") == 0 ||
+	    is_kernel_path(mount->dst))
+		return hl_err_set(err, HLP_14, "nothing can be mounted at '%.200s'", mount->dst) ==
+		       0;
+	return true;
+}

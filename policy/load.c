@@ -1,0 +1,304 @@
+/*
+ * policy_load(): every file of the stack is read and checked, all findings are collected, and only
+ * a stack without an error is folded and settled.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/file.h"
+#include "policy/state.h"
+
+#include "base/banned.h"
+
+/* One file or level while its text is still needed for messages. */
+struct loaded {
+	struct hl_buf bytes;
+	struct policy_source source;
+	struct node *root;
+	struct policy_read *read;
+	const char *finding_name; /* owned by the findings */
+};
+
+struct stack {
+	struct policy *policy;
+	struct policy_findings *findings;
+	struct loaded files[POLICY_LAYERS_MAX];
+	size_t len;
+};
+
+static const char default_level[] = "restricted@1";
+
+/* Strict first: the name that policy_level() gives. */
+static const char *const level_order[] = { "restricted@1", "baseline@1", "hermes@1", "open@1" };
+
+static void
+loaded_done(struct loaded *loaded)
+{
+	policy_source_done(&loaded->source);
+	/* It may hold what env.set sets. */
+	hl_buf_done_secret(&loaded->bytes);
+}
+
+static void
+stack_free(struct stack *stack)
+{
+	if (stack == NULL)
+		return;
+	for (size_t i = 0; i < stack->len; i++)
+		loaded_done(&stack->files[i]);
+	policy_free(stack->policy);
+	free(stack);
+}
+
+/* The text that loaded->source points to, into loaded->read. */
+static int
+read_text(struct stack *stack, struct loaded *loaded, struct policy_findings *findings,
+    struct hl_err *err)
+{
+	struct diag diag;
+	bool is_text;
+	struct policy_reader reader = {
+		.arena = &stack->policy->arena,
+		.diag = &diag,
+		.layer = loaded->read,
+	};
+	int result;
+
+	policy_diag_init(&diag, findings, loaded->finding_name);
+	hl_sha256_text(loaded->source.bytes, loaded->source.len, loaded->read->row.sha256);
+	if (policy_source_init(&loaded->source, &diag, &is_text, err) != 0)
+		return -1;
+	result = is_text ? policy_yaml_load(&loaded->source, &stack->policy->arena, &diag,
+			       &loaded->root, err)
+			 : 0;
+	/* Of a file that broke off in the middle nothing more can be said. */
+	if (result == 0 && loaded->root != NULL && loaded->root->end_line > 0)
+		result = policy_schema_read(&reader, loaded->root, err);
+	else if (result == 0 && is_text && findings->len == diag.first)
+		policy_diag_add(&diag, POLICY_ERROR, HLP_01, (struct diag_at){ 1, 1, 0 },
+		    "the policy is empty");
+	if (result == 0)
+		policy_check_file(loaded->read, &diag);
+	policy_diag_seal(&diag, &loaded->source, loaded->root);
+	return result;
+}
+
+static struct policy_read *
+new_read(struct stack *stack, const char *name)
+{
+	struct policy_arena *arena = &stack->policy->arena;
+	struct policy_read *read = policy_arena_alloc(arena, sizeof(*read));
+
+	if (read != NULL)
+		read->name = policy_arena_dup(arena, name, strlen(name));
+	return read != NULL && read->name != NULL ? read : NULL;
+}
+
+/* A file that cannot be read is a finding like any other, so that the rest is still checked. */
+static void
+report_unreadable(struct policy_findings *findings, const char *name, const struct hl_err *cause)
+{
+	struct diag diag;
+
+	policy_diag_init(&diag, findings, name);
+	policy_diag_add(&diag, POLICY_ERROR, cause->code, (struct diag_at){ 0 }, "%s", cause->msg);
+	if (cause->help[0] != '\0')
+		policy_diag_help(&diag, "%s", cause->help);
+}
+
+static int
+load_file(struct stack *stack, const struct policy_file_list *list, size_t i, uid_t caller,
+    struct hl_err *err)
+{
+	struct loaded *loaded = &stack->files[stack->len++];
+	bool is_host = i < list->host_len;
+	HL_AUTO_FREE char *path = NULL;
+	struct hl_err cause = { 0 };
+
+	*loaded = (struct loaded){ .read = new_read(stack, list->names.v[i]) };
+	hl_buf_init(&loaded->bytes, POLICY_FILE_MAX);
+	loaded->finding_name = policy_findings_name(stack->findings, list->names.v[i]);
+	if (loaded->read == NULL || loaded->finding_name == NULL)
+		return hl_err_oom(err);
+	loaded->read->rank = is_host ? -1 : 3;
+	loaded->read->row.layer = is_host ? "host" : "task";
+	if (policy_file_read(list->paths.v[i], caller, &loaded->bytes, &path, &cause) != 0) {
+		report_unreadable(stack->findings, loaded->finding_name, &cause);
+		return cause.code == HLI_01 ? hl_err_oom(err) : 0;
+	}
+	loaded->read->row.file = policy_arena_dup(&stack->policy->arena, path, strlen(path));
+	if (loaded->read->row.file == NULL)
+		return hl_err_oom(err);
+	loaded->source.name = loaded->read->name;
+	loaded->source.bytes = loaded->bytes.len > 0 ? loaded->bytes.data : "";
+	loaded->source.len = loaded->bytes.len;
+	return read_text(stack, loaded, stack->findings, err);
+}
+
+/* Levels are ours: a finding in one is a fault of the program. */
+static int
+load_level(struct stack *stack, const char *name, struct policy_read **ret_read, struct hl_err *err)
+{
+	const char *text = policy_level_text(name);
+	struct policy_findings findings;
+	struct loaded loaded = { .read = new_read(stack, name) };
+	int result;
+
+	if (loaded.read == NULL)
+		return hl_err_oom(err);
+	HL_BUG_ON(text == NULL);
+	policy_findings_init(&findings);
+	loaded.finding_name = name;
+	loaded.read->is_level = true;
+	loaded.read->row.layer = "level";
+	loaded.read->row.id = loaded.read->name;
+	loaded.source = (struct policy_source){
+		.name = loaded.read->name,
+		.bytes = text,
+		.len = strlen(text),
+	};
+	result = read_text(stack, &loaded, &findings, err);
+	if (result == 0 && findings.errors > 0) {
+		policy_findings_err(&findings, err);
+		result = hl_err_wrap(err, "level %s", name);
+	}
+	policy_findings_done(&findings);
+	loaded_done(&loaded);
+	*ret_read = loaded.read;
+	return result;
+}
+
+static bool
+has_level(const struct policy *policy, const char *name)
+{
+	for (size_t i = 0; i < policy->layers_len; i++) {
+		if (policy->layers[i]->is_level && strcmp(policy->layers[i]->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A level that is in the stack already adds no bound, and its defaults must not undo later ones. */
+static int
+fold_level(struct stack *stack, const char *name, struct hl_err *err)
+{
+	struct policy_read *read = NULL;
+	struct diag diag;
+	struct policy_findings ignored;
+	int result;
+
+	if (has_level(stack->policy, name))
+		return 0;
+	if (load_level(stack, name, &read, err) != 0)
+		return -1;
+	policy_findings_init(&ignored);
+	policy_diag_init(&diag, &ignored, name);
+	result = policy_fold_layer(stack->policy, read, &diag, err);
+	policy_findings_done(&ignored);
+	return result;
+}
+
+static int
+fold_files(struct stack *stack, struct hl_err *err)
+{
+	bool has_any_level = false;
+
+	for (size_t i = 0; i < stack->len; i++)
+		has_any_level = has_any_level || stack->files[i].read->level != NULL;
+	if (!has_any_level && fold_level(stack, default_level, err) != 0)
+		return -1;
+	for (size_t i = 0; i < stack->len; i++) {
+		struct loaded *loaded = &stack->files[i];
+		struct diag diag;
+		if (loaded->read->level != NULL && fold_level(stack, loaded->read->level, err) != 0)
+			return -1;
+		policy_diag_init(&diag, stack->findings, loaded->finding_name);
+		if (policy_fold_layer(stack->policy, loaded->read, &diag, err) != 0)
+			return -1;
+		policy_diag_seal(&diag, &loaded->source, loaded->root);
+	}
+	return 0;
+}
+
+static int
+settle(struct stack *stack, struct hl_err *err)
+{
+	struct policy *policy = stack->policy;
+
+	if (policy_settle(policy, err) != 0)
+		return -1;
+	for (size_t i = 0; i < stack->len; i++) {
+		struct loaded *loaded = &stack->files[i];
+		struct diag diag;
+		policy_diag_init(&diag, stack->findings, loaded->finding_name);
+		policy_check_settled(policy, &diag, loaded->read);
+		policy_diag_seal(&diag, &loaded->source, loaded->root);
+	}
+	for (size_t i = HL_ARRAY_SIZE(level_order); i-- > 0;) {
+		if (has_level(policy, level_order[i]))
+			policy->level = level_order[i];
+	}
+	return 0;
+}
+
+/* Host, org, team, task; files of one layer stay in the order they were named. */
+static void
+sort_files(struct stack *stack)
+{
+	for (size_t i = 1; i < stack->len; i++) {
+		struct loaded moved = stack->files[i];
+		size_t j = i;
+		for (; j > 0 && stack->files[j - 1].read->rank > moved.read->rank; j--)
+			stack->files[j] = stack->files[j - 1];
+		stack->files[j] = moved;
+	}
+}
+
+static int
+load_stack(struct stack *stack, const struct policy_load_request *request, struct hl_err *err)
+{
+	struct policy_file_list list = { 0 };
+	int result;
+
+	if (policy_file_list_find(request, &list, err) != 0)
+		return -1;
+	result = list.paths.len > POLICY_LAYERS_MAX
+		     ? hl_err_set(err, HLI_03, "more than %d policy files", POLICY_LAYERS_MAX)
+		     : 0;
+	for (size_t i = 0; result == 0 && i < list.paths.len; i++)
+		result = load_file(stack, &list, i, request->caller, err);
+	policy_file_list_done(&list);
+	if (result != 0)
+		return -1;
+	if (stack->findings->errors > 0)
+		return policy_findings_err(stack->findings, err);
+	sort_files(stack);
+	if (fold_files(stack, err) != 0)
+		return -1;
+	if (stack->findings->errors > 0)
+		return policy_findings_err(stack->findings, err);
+	if (settle(stack, err) != 0)
+		return -1;
+	return stack->findings->errors > 0 ? policy_findings_err(stack->findings, err) : 0;
+}
+
+int
+policy_load(const struct policy_load_request *request, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err)
+{
+	struct stack *stack;
+	int result;
+
+	policy_findings_init(findings);
+	stack = calloc(1, sizeof(*stack));
+	if (stack == NULL)
+		return hl_err_oom(err);
+	stack->findings = findings;
+	stack->policy = calloc(1, sizeof(*stack->policy));
+	result = stack->policy != NULL ? load_stack(stack, request, err) : hl_err_oom(err);
+	if (result == 0)
+		*ret_policy = HL_TAKE_PTR(stack->policy);
+	stack_free(stack);
+	return result;
+}

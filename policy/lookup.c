@@ -1,0 +1,177 @@
+/*
+ * Which files make the stack: the host directory first, then those that were named, each a path or
+ * an id; with none named, .hermes/policy.yaml upward from the working directory. There is no run
+ * without a policy.
+ */
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "policy/file.h"
+
+#include "base/banned.h"
+
+static const char system_dir[] = "/etc/hermes-launch/policies";
+static const char user_dir[] = ".config/hermes-launch/policies";
+static const char local_name[] = ".hermes/policy.yaml";
+
+void
+policy_file_list_done(struct policy_file_list *list)
+{
+	hl_strv_done(&list->paths);
+	hl_strv_done(&list->names);
+}
+
+static bool
+has_suffix(const char *text, const char *suffix)
+{
+	size_t len = strlen(text), n = strlen(suffix);
+
+	return len > n && strcmp(text + len - n, suffix) == 0;
+}
+
+/* The name is what the caller wrote; the path is absolute, so that its parents can be checked. */
+static int
+add(struct policy_file_list *list, const char *cwd, const char *path, const char *name,
+    struct hl_err *err)
+{
+	HL_AUTO_FREE char *full = hl_path_normalise(cwd, path);
+
+	if (full == NULL)
+		return hl_err_oom(err);
+	hl_strv_add(&list->paths, full);
+	hl_strv_add(&list->names, name);
+	if (hl_strv_check(&list->paths, "policy files", err) != 0)
+		return -1;
+	return hl_strv_check(&list->names, "policy files", err);
+}
+
+/* *.yaml of the host directory, by name. A directory that is there and cannot be read is an error:
+ * the host's own rules must not get lost. */
+static int
+add_host(struct policy_file_list *list, const char *dir, struct hl_err *err)
+{
+	struct hl_strv found;
+	int result = 0;
+	DIR *stream = opendir(dir);
+
+	if (stream == NULL && errno == ENOENT)
+		return 0;
+	if (stream == NULL)
+		return hl_err_sys(err, HLU_02, "cannot read the host policies in '%s'", dir);
+	hl_strv_init(&found, POLICY_LAYERS_MAX);
+	errno = 0;
+	for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+		if (entry->d_name[0] != '.' && has_suffix(entry->d_name, ".yaml"))
+			hl_strv_addf(&found, "%s/%s", dir, entry->d_name);
+	}
+	if (errno != 0)
+		result = hl_err_sys(err, HLU_02, "cannot read the host policies in '%s'", dir);
+	closedir(stream);
+	hl_strv_sort(&found);
+	if (result == 0)
+		result = hl_strv_check(&found, "host policies", err);
+	for (size_t i = 0; result == 0 && i < found.len; i++)
+		result = add(list, "/", found.v[i], found.v[i], err);
+	list->host_len = list->paths.len;
+	hl_strv_done(&found);
+	return result;
+}
+
+/* A path is written like one; everything else may be an id. */
+static bool
+is_path_like(const char *text)
+{
+	return text[0] == '/' || text[0] == '.' || has_suffix(text, ".yaml") ||
+	       has_suffix(text, ".yml");
+}
+
+static int
+find_id(const char *id, const char *home, char **ret_path, struct hl_err *err)
+{
+	struct hl_buf path;
+
+	*ret_path = NULL;
+	hl_buf_init(&path, 4096);
+	hl_buf_putf(&path, "%s/%s.yaml", system_dir, id);
+	if (!path.failed && access(path.data, F_OK) != 0 && home != NULL) {
+		hl_buf_reset(&path);
+		hl_buf_putf(&path, "%s/%s/%s.yaml", home, user_dir, id);
+	}
+	if (!path.failed && access(path.data, F_OK) == 0)
+		*ret_path = hl_buf_take(&path);
+	bool is_oom = path.failed;
+	hl_buf_done(&path);
+	return is_oom ? hl_err_set(err, HLU_02, "the policy id '%.200s' is too long", id) : 0;
+}
+
+/* An id wins over a file of that name in the working directory, which may not be the caller's. */
+static int
+add_named(struct policy_file_list *list, const struct policy_load_request *request,
+    const char *name, struct hl_err *err)
+{
+	HL_AUTO_FREE char *path = NULL;
+
+	if (name[0] == '\0')
+		return hl_err_set(err, HLU_02, "the name of a policy is empty");
+	if (!is_path_like(name) && strstr(name, "..") == NULL &&
+	    find_id(name, request->home, &path, err) != 0)
+		return -1;
+	return add(list, request->cwd, path != NULL ? path : name, path != NULL ? path : name, err);
+}
+
+static int
+add_local(struct policy_file_list *list, const char *cwd, struct hl_err *err)
+{
+	HL_AUTO_FREE char *dir = strdup(cwd);
+
+	if (dir == NULL)
+		return hl_err_oom(err);
+	for (;;) {
+		struct stat st;
+		struct hl_buf path;
+		hl_buf_init(&path, 4096);
+		hl_buf_putf(&path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, local_name);
+		bool is_there = !path.failed && lstat(path.data, &st) == 0;
+		int result = is_there ? add(list, "/", path.data, path.data, err) : 0;
+		hl_buf_done(&path);
+		if (is_there || result != 0)
+			return result;
+		char *slash = strrchr(dir, '/');
+		if (slash == NULL || strcmp(dir, "/") == 0)
+			break;
+		slash[slash == dir ? 1 : 0] = '\0';
+	}
+	hl_err_set(err, HLU_03, "no policy was named, and there is no '%s' from '%.200s' upward",
+	    local_name, cwd);
+	return hl_err_help(err, "name one with --policy FILE");
+}
+
+int
+policy_file_list_find(const struct policy_load_request *request, struct policy_file_list *ret_list,
+    struct hl_err *err)
+{
+	struct policy_file_list list = { 0 };
+	int result = 0;
+
+	hl_strv_init(&list.paths, POLICY_LAYERS_MAX);
+	hl_strv_init(&list.names, POLICY_LAYERS_MAX);
+	if (request->host_dir != NULL)
+		result = add_host(&list, request->host_dir, err);
+	for (size_t i = 0; result == 0 && i < request->files_len; i++)
+		result = add_named(&list, request, request->files[i], err);
+	if (result == 0 && request->files_len == 0)
+		result = add_local(&list, request->cwd, err);
+	if (result != 0) {
+		policy_file_list_done(&list);
+		return -1;
+	}
+	*ret_list = list;
+	return 0;
+}

@@ -1,0 +1,340 @@
+/*
+ * Members of sets, texts and maps: each field that takes free text says here what a good one is.
+ * Different spellings of one thing (CAP_CHOWN and chown, apptainer and singularity) leave here as
+ * one.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/base.h"
+#include "policy/layer.h"
+
+#include "base/banned.h"
+
+/* capabilities(7), as of Linux 6.1. */
+static const char *const cap_words[] = { "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER",
+	"FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE",
+	"NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO",
+	"SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE",
+	"SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE",
+	"AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM",
+	"BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE", NULL };
+
+static const char *const placeholders[] = { "user", "uid", "home", "workdir", "state" };
+
+enum {
+	IMAGE_MAX = 512,
+	SHA256_HEX = 64,
+	SET_MAX = 1024,
+};
+
+static bool
+bad(struct policy_reader *r, enum hl_code code, const struct node *node, const char *what,
+    const char *help)
+{
+	policy_diag_add(r->diag, POLICY_ERROR, code, policy_at(node), "%s", what);
+	policy_diag_help(r->diag, "%s", help);
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Paths
+ */
+
+/* Puts a name for each placeholder into buf, so that the rest can be judged as a path. */
+static bool
+fill_placeholders(struct policy_reader *r, const struct node *node, const char *text,
+    struct hl_buf *buf)
+{
+	while (*text != '\0') {
+		char name[16];
+		size_t len = 0;
+		if (text[0] != '$' || text[1] != '{') {
+			hl_buf_putc(buf, *text++);
+			continue;
+		}
+		len = strcspn(text + 2, "}");
+		snprintf(name, sizeof(name), "%.*s", (int)(len < 15 ? len : 15), text + 2);
+		bool is_known = false;
+		for (size_t i = 0; i < HL_ARRAY_SIZE(placeholders); i++)
+			is_known = is_known || strcmp(placeholders[i], name) == 0;
+		if (!is_known || text[2 + len] != '}') {
+			policy_diag_add(r->diag, POLICY_ERROR, HLP_14, policy_at(node),
+			    "there is no placeholder ${%s}", name);
+			policy_diag_help(r->diag,
+			    "there are ${user}, ${uid}, ${home}, ${workdir} and ${state}");
+			return false;
+		}
+		bool is_root = strcmp(name, "user") != 0 && strcmp(name, "uid") != 0;
+		hl_buf_puts(buf, is_root && buf->len == 0 ? "/p" : "p");
+		text += len + 3;
+	}
+	return !buf->failed;
+}
+
+bool
+policy_check_path(struct policy_reader *r, const char *key, const struct node *node,
+    const char *text)
+{
+	struct hl_buf buf;
+	bool is_normal;
+
+	hl_buf_init(&buf, POLICY_SCALAR_MAX * 2);
+	if (!fill_placeholders(r, node, text, &buf)) {
+		hl_buf_done(&buf);
+		return false;
+	}
+	is_normal = hl_path_is_normal(buf.data);
+	hl_buf_done(&buf);
+	if (is_normal)
+		return true;
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_14, policy_at(node),
+	    "%s must be an absolute path in normal form, not \"%.60s\"", key, text);
+	policy_diag_help(r->diag,
+	    "begin with / or ${workdir}, ${home} or ${state}; no .., no //, no / at the end");
+	return false;
+}
+
+static bool
+read_deny(struct policy_reader *r, const struct node *node, const char *text, const char **ret_text)
+{
+	*ret_text = text;
+	/* ~/x is judged as ${home}/x, and kept as written. */
+	if (text[0] == '~' && text[1] == '/')
+		return policy_check_path(r, "fs.deny", node, text + 1);
+	return policy_check_path(r, "fs.deny", node, text);
+}
+
+static bool
+read_endpoint(struct policy_reader *r, const struct node *node, const char *text,
+    const char **ret_text)
+{
+	*ret_text = text;
+	return policy_check_path(r, "docker.endpoint", node, text);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Names
+ */
+
+static bool
+read_backend(struct policy_reader *r, const struct node *node, const char *text,
+    const char **ret_text)
+{
+	uint64_t rank;
+	const char *const *words = policy_field_words(POLICY_BACKENDS);
+
+	if (strcmp(text, "apptainer") == 0) {
+		*ret_text = "singularity";
+		return true;
+	}
+	if (!policy_read_word(r, "backends", words, node, &rank))
+		return false;
+	*ret_text = words[rank];
+	return true;
+}
+
+static bool
+read_cap(struct policy_reader *r, const struct node *node, const char *text, const char **ret_text)
+{
+	const char *name = strncasecmp(text, "CAP_", 4) == 0 ? text + 4 : text;
+
+	for (size_t i = 0; cap_words[i] != NULL; i++) {
+		if (strcasecmp(cap_words[i], name) != 0)
+			continue;
+		*ret_text = cap_words[i];
+		return true;
+	}
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_13, policy_at(node),
+	    "there is no capability \"%.40s\"", text);
+	const char *near = policy_diag_is_full(r->diag)
+			       ? NULL
+			       : hl_nearest(name, cap_words, HL_ARRAY_SIZE(cap_words) - 1);
+	if (strcasecmp(name, "ALL") == 0)
+		policy_diag_help(r->diag, "ALL can only be dropped; name those that are needed");
+	else if (near != NULL)
+		policy_diag_help(r->diag, "did you mean \"%s\"?", near);
+	return false;
+}
+
+static bool
+is_pattern(const char *text)
+{
+	return strpbrk(text, "*?") != NULL;
+}
+
+/* An enforcing file is wrong when it names a protected variable; a warning one loses the name. */
+static bool
+report_protected(struct policy_reader *r, const struct node *node, const char *key,
+    const char *name, enum policy_name_class class)
+{
+	bool is_warn = r->layer->is_warn;
+
+	policy_diag_add(r->diag, is_warn ? POLICY_WARNING : POLICY_ERROR, HLP_16, policy_at(node),
+	    "%s names %.60s, which %s", key, name,
+	    class == POLICY_NAME_LOADER ? "runs code before the command"
+					: "carries a credential or redirects one");
+	policy_diag_help(r->diag, is_warn
+				      ? "the name is dropped: protected names never enter a sandbox"
+				      : "remove it: protected names never enter a sandbox");
+	return false;
+}
+
+static bool
+read_pass(struct policy_reader *r, const struct node *node, const char *text, const char **ret_text)
+{
+	size_t len = strlen(text);
+	bool is_good = len >= 1 && len <= 128 && (text[0] < '0' || text[0] > '9') &&
+		       text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					 "0123456789_*?")] == '\0';
+	enum policy_name_class class = policy_name_class(text, len);
+
+	*ret_text = text;
+	/* First the class: BASH_FUNC_x%% is no name either, and the reason matters more. */
+	if (class != POLICY_NAME_PLAIN && !is_pattern(text))
+		return report_protected(r, node, "env.pass", text, class);
+	if (is_good)
+		return true;
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
+	    "env.pass \"%.60s\" is not a variable name", text);
+	policy_diag_help(r->diag,
+	    strchr(text, '=') != NULL
+		? "env.pass takes names only; a fixed value belongs under env.set"
+		: "a name is letters, digits and _, and * or ? in a pattern");
+	return false;
+}
+
+static bool
+is_digest(const char *text)
+{
+	return strspn(text, "0123456789abcdef") == SHA256_HEX && text[SHA256_HEX] == '\0';
+}
+
+static bool
+read_image(struct policy_reader *r, const struct node *node, const char *text,
+    const char **ret_text)
+{
+	static const char *const digest_mark = "@sha256:";
+	const char *digest = strstr(text, digest_mark);
+	bool is_good = strlen(text) <= IMAGE_MAX && text[0] != '-' && text[0] != '/' &&
+		       text[0] != '.' && text[0] != '@' &&
+		       text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					 "0123456789._/:@*?-")] == '\0';
+
+	*ret_text = text;
+	if (is_good && digest != NULL && !is_pattern(text))
+		is_good = is_digest(digest + strlen(digest_mark));
+	if (is_good)
+		return true;
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
+	    "image \"%.80s\" is not an image reference", text);
+	policy_diag_help(r->diag, digest != NULL
+				      ? "a digest is sha256: and 64 hexadecimal digits"
+				      : "write name:tag, name@sha256:DIGEST, or a pattern with *");
+	return false;
+}
+
+static bool
+is_uid(const char *text, size_t len)
+{
+	char digits[12];
+	uint64_t value;
+	struct hl_err ignored = { 0 };
+
+	if (len < 1 || len >= sizeof(digits))
+		return false;
+	snprintf(digits, sizeof(digits), "%.*s", (int)len, text);
+	/* (uid_t)-1 means "no change" to the kernel. */
+	return hl_parse_u64(digits, 0, UINT32_MAX - 1, &value, &ignored) == 0;
+}
+
+static bool
+read_user(struct policy_reader *r, const struct node *node, const char *text, const char **ret_text)
+{
+	const char *colon = strchr(text, ':');
+	size_t uid_len = colon != NULL ? (size_t)(colon - text) : strlen(text);
+
+	*ret_text = text;
+	if (strcmp(text, "caller") == 0 || strcmp(text, "image") == 0)
+		return true;
+	if (is_uid(text, uid_len) && (colon == NULL || is_uid(colon + 1, strlen(colon + 1))))
+		return true;
+	policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
+	    "process.user cannot be \"%.40s\"", text);
+	policy_diag_help(r->diag, "it is caller, image, or numbers such as \"1000:1000\"");
+	return false;
+}
+
+struct member_reader {
+	bool (*read)(struct policy_reader *, const struct node *, const char *, const char **);
+};
+
+bool
+policy_read_member(struct policy_reader *r, enum policy_field field, const struct node *node,
+    const char **ret_text)
+{
+	static const struct member_reader readers[POLICY_FIELD_MAX] = {
+		[POLICY_BACKENDS] = { read_backend },
+		[POLICY_PROCESS_USER] = { read_user },
+		[POLICY_PROCESS_CAPS] = { read_cap },
+		[POLICY_FS_DENY] = { read_deny },
+		[POLICY_ENV_PASS] = { read_pass },
+		[POLICY_IMAGE] = { read_image },
+		[POLICY_DOCKER_ENDPOINT] = { read_endpoint },
+	};
+	const char *text;
+
+	if (!policy_read_string(r, policy_field_key(field), node, &text))
+		return false;
+	HL_BUG_ON(readers[field].read == NULL);
+	if (text[0] == '\0')
+		return bad(r, HLP_07, node, "an empty text is not a value here", "remove it");
+	return readers[field].read(r, node, text, ret_text);
+}
+
+static bool
+read_pair(struct policy_reader *r, const struct node *node, struct policy_item *item)
+{
+	const struct node *key = node->key;
+	enum policy_name_class class;
+
+	if (key->kind != NODE_SCALAR)
+		return false;
+	class = policy_name_class(key->text, key->len);
+	if (class != POLICY_NAME_PLAIN)
+		return report_protected(r, key, "env.set", key->text, class);
+	if (!hl_is_env_name(key->text, key->len)) {
+		policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(key),
+		    "\"%.60s\" is not a variable name", key->text);
+		return false;
+	}
+	/* The value is checked, and no message may show it. */
+	if (!policy_read_string(r, "env.set", node, &item->text))
+		return false;
+	item->name = key->text;
+	item->origin = policy_origin(r->layer, policy_at(key));
+	return true;
+}
+
+bool
+policy_read_map(struct policy_reader *r, enum policy_field field, const struct node *node,
+    struct policy_items *ret_items)
+{
+	struct policy_items items = { 0 };
+
+	if (!policy_expect(r, policy_field_key(field), node, NODE_MAP) ||
+	    !policy_check_count(r, policy_field_key(field), node, SET_MAX))
+		return false;
+	items.v = policy_arena_array(r->arena, node->children, sizeof(*items.v));
+	if (items.v == NULL) {
+		r->is_oom = true;
+		return false;
+	}
+	for (const struct node *child = node->first; child != NULL; child = child->next) {
+		if (read_pair(r, child, &items.v[items.len]))
+			items.len++;
+	}
+	*ret_items = items;
+	return true;
+}

@@ -1,0 +1,88 @@
+/*
+ * Questions to a settled policy.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/state.h"
+
+#include "base/banned.h"
+
+void
+policy_free(struct policy *policy)
+{
+	if (policy == NULL)
+		return;
+	policy_arena_done(&policy->arena);
+	free(policy);
+}
+
+const struct policy_value *
+policy_get(const struct policy *policy, enum policy_field field)
+{
+	HL_BUG_ON((size_t)field >= POLICY_FIELD_MAX);
+	return &policy->values[field];
+}
+
+size_t
+policy_layers_len(const struct policy *policy)
+{
+	return policy->layers_len;
+}
+
+const struct policy_layer *
+policy_layer_at(const struct policy *policy, size_t i)
+{
+	HL_BUG_ON(i >= policy->layers_len);
+	return &policy->layers[i]->row;
+}
+
+const char *
+policy_effective_sha256(const struct policy *policy)
+{
+	return policy->sha256;
+}
+
+const char *
+policy_level(const struct policy *policy)
+{
+	return policy->level;
+}
+
+static const struct policy_mark *
+names_control(const struct policy_read *layer, const char *control)
+{
+	for (size_t i = 0; i < layer->degrade.len; i++) {
+		if (policy_pattern_is_inside(control, layer->degrade.v[i].text))
+			return &layer->degrade.v[i];
+	}
+	return NULL;
+}
+
+/*
+ * Some layer names the control, and no file that speaks of degradation leaves it out: a list is all
+ * that its author allows. A level grants, but forbids nothing to those who say more.
+ */
+bool
+policy_may_degrade(const struct policy *policy, const char *control, struct hl_origin *ret_origin)
+{
+	const struct policy_read *first = NULL;
+	const struct policy_mark *mark = NULL;
+
+	for (size_t i = 0; i < policy->layers_len; i++) {
+		const struct policy_read *layer = policy->layers[i];
+		const struct policy_mark *found = names_control(layer, control);
+		if (found == NULL && layer->has_degrade && !layer->is_level)
+			return false;
+		if (found == NULL || first != NULL)
+			continue;
+		first = layer;
+		mark = found;
+	}
+	if (first == NULL)
+		return false;
+	if (ret_origin != NULL)
+		*ret_origin = policy_origin(first, mark->at);
+	return true;
+}

@@ -1,0 +1,344 @@
+/*
+ * From bounds and last-given defaults to one value for every field, each with one origin.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/state.h"
+
+#include "base/banned.h"
+
+static const struct hl_origin built_in = { .layer = "built-in" };
+
+/* What fields.def gives when no layer has a default. */
+static int
+built_in_items(struct policy *policy, enum policy_field field, struct policy_items *ret_items,
+    struct hl_err *err)
+{
+	const char *text = policy_field_info(field)->default_text;
+	struct policy_items items = { 0 };
+	size_t n = 1;
+
+	for (const char *c = text; *c != '\0'; c++)
+		n += *c == ' ';
+	items.v = policy_arena_array(&policy->arena, n, sizeof(*items.v));
+	if (items.v == NULL)
+		return hl_err_oom(err);
+	for (const char *word = text; *word != '\0';) {
+		size_t len = strcspn(word, " ");
+		struct policy_item *item = &items.v[items.len++];
+		char *copy = policy_arena_dup(&policy->arena, word, len);
+		if (copy == NULL)
+			return hl_err_oom(err);
+		item->text = copy;
+		item->origin = built_in;
+		if (policy_field_kind(field) == POLICY_KIND_TMPFS &&
+		    policy_parse_tmpfs(&policy->arena, copy, &item->tmpfs, err) != 0)
+			return -1;
+		word += len;
+		word += *word == ' ';
+	}
+	*ret_items = items;
+	return 0;
+}
+
+static uint64_t
+hand_out(enum policy_field field, uint64_t rank)
+{
+	const struct policy_field_info *info = policy_field_info(field);
+
+	if (info->kind != POLICY_KIND_BOOL)
+		return rank;
+	return strcmp(info->words[rank], "true") == 0;
+}
+
+static int
+settle_number(struct policy *policy, enum policy_field field, struct policy_value *value,
+    struct hl_err *err)
+{
+	struct policy_state *state = &policy->states[field];
+
+	if (!state->has_default) {
+		if (policy_parse_number(field, policy_field_info(field)->default_text,
+			&state->number, err) != 0)
+			return hl_err_wrap(err, "default of %s", policy_field_key(field));
+		state->origin = built_in;
+	}
+	/* Nobody's mode is laxer than what the stack says, and a silent stack says enforce. */
+	if (field == POLICY_MODE && !state->is_bounded) {
+		state->is_bounded = true;
+		state->bound = state->number;
+		state->bound_origin = state->origin;
+	}
+	if (state->is_bounded && state->number > state->bound) {
+		state->number = state->bound;
+		state->origin = state->bound_origin;
+	}
+	value->number = hand_out(field, state->number);
+	value->bound_number = state->is_bounded ? hand_out(field, state->bound) : 0;
+	return 0;
+}
+
+static int
+settle_home(struct policy *policy, struct policy_value *value, struct hl_err *err)
+{
+	struct policy_state *state = &policy->states[POLICY_FS_HOME];
+	struct policy_item *item;
+
+	if (settle_number(policy, POLICY_FS_HOME, value, err) != 0)
+		return -1;
+	if (state->items.len == 0) {
+		state->items.v = policy_arena_array(&policy->arena, 1, sizeof(*state->items.v));
+		if (state->items.v == NULL)
+			return hl_err_oom(err);
+		state->items.len = 1;
+		state->items.v[0].home.size = POLICY_UNLIMITED;
+	}
+	item = &state->items.v[0];
+	item->home.kind = (enum policy_home)state->number;
+	if (item->home.kind != POLICY_HOME_BIND)
+		item->home.src = NULL;
+	item->origin = state->origin;
+	return 0;
+}
+
+static int
+settle_list(struct policy *policy, enum policy_field field, struct hl_err *err)
+{
+	struct policy_state *state = &policy->states[field];
+	enum policy_kind kind = policy_field_kind(field);
+	struct policy_items items = state->items;
+
+	if (!state->has_default) {
+		if (built_in_items(policy, field, &items, err) != 0)
+			return -1;
+		state->origin = built_in;
+	}
+	if (policy_field_info(field)->merge != MERGE_UNION_DENY &&
+	    !policy_cut_list(&policy->arena, kind, state, &items))
+		return hl_err_oom(err);
+	/* A command needs some backend: with no default among those allowed, the first of these. */
+	if (field == POLICY_BACKENDS && items.len == 0 && state->lists_len > 0) {
+		items = state->lists[state->lists_len - 1].items;
+		if (!policy_cut_list(&policy->arena, kind, state, &items))
+			return hl_err_oom(err);
+		if (items.len > 0)
+			state->origin = state->bound_origin;
+	}
+	state->items = items;
+	return 0;
+}
+
+static int
+settle_workdir(struct policy *policy, struct hl_err *err)
+{
+	struct policy_state *state = &policy->states[POLICY_FS_WORKDIR];
+	struct policy_mount *mount;
+
+	if (state->items.len == 0) {
+		state->items.v = policy_arena_array(&policy->arena, 1, sizeof(*state->items.v));
+		if (state->items.v == NULL)
+			return hl_err_oom(err);
+		state->items.len = 1;
+		state->origin = built_in;
+	}
+	mount = &state->items.v[0].mount;
+	mount->src = mount->src != NULL ? mount->src : "";
+	mount->dst = mount->dst != NULL ? mount->dst : "";
+	mount->access = state->is_bounded && state->bound == POLICY_ACCESS_RO ? POLICY_ACCESS_RO
+									      : POLICY_ACCESS_RW;
+	mount->exec = true;
+	mount->is_required = true;
+	state->items.v[0].origin = state->is_bounded ? state->bound_origin : state->origin;
+	return 0;
+}
+
+static int
+settle_kind(struct policy *policy, enum policy_field field, struct policy_value *value,
+    struct hl_err *err)
+{
+	struct policy_state *state = &policy->states[field];
+
+	switch (value->kind) {
+	case POLICY_KIND_BOOL:
+	case POLICY_KIND_ENUM:
+	case POLICY_KIND_INT:
+	case POLICY_KIND_SIZE:
+	case POLICY_KIND_DURATION:
+	case POLICY_KIND_MILLI:
+		return settle_number(policy, field, value, err);
+	case POLICY_KIND_HOME:
+		return settle_home(policy, value, err);
+	case POLICY_KIND_SET:
+	case POLICY_KIND_MOUNTS:
+	case POLICY_KIND_TMPFS:
+		return settle_list(policy, field, err);
+	case POLICY_KIND_WORKDIR:
+		return settle_workdir(policy, err);
+	case POLICY_KIND_STRING:
+		if (state->text == NULL)
+			state->text = policy_field_info(field)->default_text;
+		break;
+	case POLICY_KIND_MAP:
+	case POLICY_KIND_MAX:
+		break;
+	}
+	if (!state->has_default)
+		state->origin = built_in;
+	return 0;
+}
+
+/* The value of one field out of its state. */
+int
+policy_settle_field(struct policy *policy, enum policy_field field, struct hl_err *err)
+{
+	struct policy_state *state = &policy->states[field];
+	struct policy_value value = { .kind = policy_field_kind(field) };
+
+	if (settle_kind(policy, field, &value, err) != 0)
+		return -1;
+	value.is_explicit = state->has_default;
+	value.is_bounded = state->is_bounded;
+	value.is_locked = state->is_locked;
+	value.text = state->text;
+	value.items = state->items.v;
+	value.items_len = state->items.len;
+	value.origin = state->origin;
+	if (state->is_bounded)
+		value.bound_origin = state->bound_origin;
+	policy->values[field] = value;
+	return 0;
+}
+
+int
+policy_settle(struct policy *policy, struct hl_err *err)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		if (policy_settle_field(policy, (enum policy_field)i, err) != 0)
+			return -1;
+	}
+	return policy_seal_digest(policy, err);
+}
+
+int
+policy_seal_digest(struct policy *policy, struct hl_err *err)
+{
+	struct hl_buf body;
+
+	hl_buf_init(&body, (size_t)POLICY_FILE_MAX * 4);
+	if (policy_put_body(policy, 0, &body, err) != 0) {
+		hl_buf_done_secret(&body);
+		return -1;
+	}
+	hl_sha256_text(body.data, body.len, policy->sha256);
+	hl_buf_done_secret(&body);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What the whole stack gets wrong
+ */
+
+static bool
+is_of(const struct hl_origin *origin, const struct policy_read *layer)
+{
+	return origin->where.file != NULL && origin->where.file == layer->name;
+}
+
+static struct diag_at
+at_origin(const struct hl_origin *origin)
+{
+	return (struct diag_at){ origin->where.line, origin->where.column, 1 };
+}
+
+bool
+policy_user_is_root(const char *user)
+{
+	return user[0] == '0' && (user[1] == '\0' || user[1] == ':');
+}
+
+static void
+check_user(const struct policy *policy, struct diag *diag, const struct policy_read *layer)
+{
+	const struct policy_value *user = &policy->values[POLICY_PROCESS_USER];
+	const struct policy_value *root = &policy->values[POLICY_PROCESS_ALLOW_ROOT];
+
+	if (!policy_user_is_root(user->text) || root->number != 0 || !is_of(&user->origin, layer))
+		return;
+	policy_diag_add(diag, POLICY_ERROR, HLP_15, at_origin(&user->origin),
+	    "process.user is root, and process.allow_root is false");
+	policy_diag_other(diag, root->origin.where, "allow_root is decided here");
+	policy_diag_help(diag,
+	    "name another user, or write allow_root: true where no layer forbids it");
+}
+
+/* An unused backend's trouble must not stop the others, so this warns; the plan refuses. */
+static void
+check_image(const struct policy *policy, struct diag *diag, const struct policy_read *layer)
+{
+	const struct policy_value *image = &policy->values[POLICY_IMAGE];
+
+	if (policy->values[POLICY_IMAGE_DIGEST].number == 0 || image->items_len == 0)
+		return;
+	const struct policy_item *first = &image->items[0];
+	if (!is_of(&first->origin, layer) || strstr(first->text, "@sha256:") != NULL ||
+	    strpbrk(first->text, "*?") != NULL)
+		return;
+	policy_diag_add(diag, POLICY_WARNING, HLP_23, at_origin(&first->origin),
+	    "image \"%.80s\" has no digest, and image.digest is true", first->text);
+	policy_diag_help(diag, "write name@sha256:DIGEST, or image: {digest: false}");
+}
+
+static bool
+has_layer(const struct policy *policy, const struct policy_mark *wanted)
+{
+	for (size_t i = 0; i < policy->layers_len; i++) {
+		const struct policy_layer *row = &policy->layers[i]->row;
+		if (!policy->layers[i]->is_level && row->id != NULL &&
+		    strcmp(row->id, wanted->text) == 0 && row->revision >= wanted->revision)
+			return true;
+	}
+	return false;
+}
+
+static void
+check_required(const struct policy *policy, struct diag *diag, const struct policy_marks *marks)
+{
+	for (size_t i = 0; i < marks->len; i++) {
+		const struct policy_mark *wanted = &marks->v[i];
+		if (has_layer(policy, wanted))
+			continue;
+		policy_diag_add(diag, POLICY_ERROR, HLP_24, wanted->at,
+		    "the layer %.130s is needed at revision %llu or later, and is not loaded",
+		    wanted->text, (unsigned long long)wanted->revision);
+		policy_diag_help(diag, "add --policy %.130s", wanted->text);
+	}
+}
+
+static void
+check_backends(const struct policy *policy, struct diag *diag, const struct policy_read *layer)
+{
+	const struct policy_value *backends = &policy->values[POLICY_BACKENDS];
+
+	if (backends->items_len > 0)
+		return;
+	const struct hl_origin *origin =
+	    backends->is_bounded ? &backends->bound_origin : &backends->origin;
+	if (!is_of(origin, layer))
+		return;
+	policy_diag_add(diag, POLICY_ERROR, HLP_15, at_origin(origin), "no backend is allowed");
+	policy_diag_help(diag, "name at least one that every layer allows");
+}
+
+void
+policy_check_settled(const struct policy *policy, struct diag *diag,
+    const struct policy_read *layer)
+{
+	if (layer->is_level)
+		return;
+	check_user(policy, diag, layer);
+	check_image(policy, diag, layer);
+	check_backends(policy, diag, layer);
+	check_required(policy, diag, &layer->requires);
+	check_required(policy, diag, &layer->mandatory);
+}

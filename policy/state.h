@@ -1,0 +1,124 @@
+/*
+ * The stack while it is folded, and the settled policy.
+ *
+ * Bounds fold layer by layer (fold.c, lists.c) and never grow; defaults are taken from the last
+ * layer that gives one and are cut to the bounds once, at the end (settle.c).
+ */
+#ifndef HL_POLICY_STATE_H
+#define HL_POLICY_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "policy/arena.h"
+#include "policy/layer.h"
+#include "policy/policy.h"
+
+enum {
+	/* Each file may bring a level. */
+	POLICY_FOLDS_MAX = 2 * POLICY_LAYERS_MAX + 1
+};
+
+/* One layer's list of what a set may hold. A member must be inside every list. */
+struct policy_bound_list {
+	struct policy_items items;
+	struct hl_origin origin;
+};
+
+struct policy_state {
+	bool is_bounded;
+	uint64_t bound;
+	struct hl_origin bound_origin;
+	struct policy_bound_list *lists; /* sets: a conjunction */
+	size_t lists_len;
+	struct policy_items allowed; /* mounts, tmpfs: the intersection itself */
+	bool has_default;
+	uint64_t number;
+	const char *text;
+	struct policy_items items;
+	struct hl_origin origin;
+	bool is_locked;
+	struct hl_origin lock_origin;
+};
+
+struct policy {
+	struct policy_arena arena;
+	const struct policy_read *layers[POLICY_FOLDS_MAX];
+	size_t layers_len;
+	struct policy_state states[POLICY_FIELD_MAX];
+	struct policy_value values[POLICY_FIELD_MAX];
+	const char *level;
+	char sha256[HL_SHA256_HEX_SIZE];
+};
+
+/* The fold of one layer into all that came before. */
+struct policy_fold {
+	struct policy *policy;
+	const struct policy_read *layer;
+	struct diag *diag;
+	bool is_oom;
+};
+
+/* fold.c */
+int policy_fold_layer(struct policy *policy, const struct policy_read *layer, struct diag *diag,
+    struct hl_err *err) HL_MUST_CHECK;
+/* "no effect", unless a level says it: two levels in one stack simply tighten. */
+void policy_report_no_effect(struct policy_fold *f, enum policy_field field, struct diag_at at,
+    const char *bound, const struct hl_origin *by);
+void policy_report_outside(struct policy_fold *f, enum policy_field field, struct diag_at at,
+    enum hl_code code, const struct hl_origin *by);
+
+/* lists.c */
+void policy_fold_list(struct policy_fold *f, enum policy_field field,
+    const struct policy_given *given, struct policy_state *state);
+/* The index of the first list that the member is not inside of; lists_len: inside all. */
+size_t policy_lists_outside(const struct policy_state *state, const char *member);
+/* items, cut to what the bounds allow. NULL items on no memory. */
+bool policy_cut_list(struct policy_arena *arena, enum policy_kind kind,
+    const struct policy_state *state, struct policy_items *items);
+/* Whether the bounds take an item as it is. */
+bool policy_item_is_allowed(enum policy_kind kind, const struct policy_state *state,
+    const struct policy_item *item);
+/* The conjunction as one list, sorted: exact unless two patterns overlap without one being inside
+ * the other; then what is only in both is left out. */
+bool policy_flatten(struct policy_arena *arena, const struct policy_state *state,
+    struct policy_items *ret_items);
+bool policy_mount_is_inside(const struct policy_mount *mount, const struct policy_mount *bound);
+/* Certain only: false also when it cannot be told. */
+bool policy_pattern_is_inside(const char *pattern, const char *bound);
+
+/* check.c: what contradicts itself in one file. */
+void policy_check_file(const struct policy_read *layer, struct diag *diag);
+
+/* settle.c */
+int policy_settle(struct policy *policy, struct hl_err *err) HL_MUST_CHECK;
+int policy_settle_field(struct policy *policy, enum policy_field field,
+    struct hl_err *err) HL_MUST_CHECK;
+/* "0" or "0:GID". */
+bool policy_user_is_root(const char *user);
+/* Findings about the whole stack; at file and place of what is wrong. */
+void policy_check_settled(const struct policy *policy, struct diag *diag,
+    const struct policy_read *layer);
+int policy_seal_digest(struct policy *policy, struct hl_err *err) HL_MUST_CHECK;
+
+/* format.c */
+void policy_put_scalar(struct hl_buf *out, const char *text);
+void policy_put_number(struct hl_buf *out, enum policy_field field, uint64_t number);
+void policy_put_items(struct hl_buf *out, enum policy_kind kind, const struct policy_items *items);
+void policy_put_list(struct hl_buf *out, enum policy_kind kind, const struct policy_item *items,
+    size_t len);
+/* The body of policy_show(), which is what the digest is made of. */
+int policy_put_body(const struct policy *policy, unsigned flags, struct hl_buf *out,
+    struct hl_err *err) HL_MUST_CHECK;
+
+/* A value given as text, outside any file. -1: it is none of the field's. */
+int policy_parse_number(enum policy_field field, const char *text, uint64_t *ret_number,
+    struct hl_err *err) HL_MUST_CHECK;
+int policy_parse_member(struct policy_arena *arena, enum policy_field field, const char *text,
+    const char **ret_text, struct hl_err *err) HL_MUST_CHECK;
+int policy_parse_tmpfs(struct policy_arena *arena, const char *text, struct policy_tmpfs *ret_tmpfs,
+    struct hl_err *err) HL_MUST_CHECK;
+
+#endif
