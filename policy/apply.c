@@ -234,3 +234,44 @@ policy_apply_mount(struct policy *policy, const struct policy_mount *mount,
 		return -1;
 	return finish(policy, POLICY_FS_MOUNTS, &item.origin, err);
 }
+
+int
+policy_apply_tmpfs(struct policy *policy, const struct policy_tmpfs *tmpfs,
+    const struct hl_origin *origin, struct hl_err *err)
+{
+	struct policy_item item = { .tmpfs = *tmpfs };
+
+	if (!hl_path_is_normal(tmpfs->dst))
+		return hl_err_set(err, HLP_14, "nothing can be mounted at '%.200s'", tmpfs->dst);
+	if (copy_origin(policy, origin, &item.origin, err) != 0 ||
+	    copy_text(policy, tmpfs->dst, &item.tmpfs.dst, err) != 0 ||
+	    put_item(policy, POLICY_FS_TMPFS, &item, false, err) != 0)
+		return -1;
+	return finish(policy, POLICY_FS_TMPFS, &item.origin, err);
+}
+
+int
+policy_withdraw(struct policy *policy, enum policy_field field, const char *text,
+    const struct hl_origin *origin, struct hl_err *err)
+{
+	struct policy_value *value = &policy->values[field];
+	struct policy_items left = { 0 };
+	struct hl_origin own;
+	const char *member = NULL;
+
+	HL_BUG_ON(value->kind != POLICY_KIND_SET);
+	if (copy_origin(policy, origin, &own, err) != 0)
+		return -1;
+	if (text != NULL && policy_parse_member(&policy->arena, field, text, &member, err) != 0)
+		return -1;
+	left.v = policy_arena_array(&policy->arena, value->items_len, sizeof(*left.v));
+	if (left.v == NULL)
+		return hl_err_oom(err);
+	for (size_t i = 0; member != NULL && i < value->items_len; i++) {
+		if (strcmp(value->items[i].text, member) != 0)
+			left.v[left.len++] = value->items[i];
+	}
+	value->items = left.v;
+	value->items_len = left.len;
+	return finish(policy, field, &own, err);
+}

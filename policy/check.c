@@ -26,7 +26,7 @@ check_defaults(const struct policy_read *layer, struct diag *diag)
 			continue;
 		if (!policy_kind_is_list(policy_field_kind((enum policy_field)i))) {
 			if (given->number > given->bound) {
-				policy_diag_add(diag, POLICY_ERROR, HLP_17, given->default_at,
+				policy_diag_error(diag, HLP_17, given->default_at,
 				    "the default of %s is outside its own bound", key);
 				policy_diag_help(diag, "lower the default or raise max");
 			}
@@ -40,7 +40,7 @@ check_defaults(const struct policy_read *layer, struct diag *diag)
 			if (policy_item_is_allowed(policy_field_kind((enum policy_field)i), &own,
 				&given->items.v[j]))
 				continue;
-			policy_diag_add(diag, POLICY_ERROR, HLP_17, at_item(&given->items.v[j]),
+			policy_diag_error(diag, HLP_17, at_item(&given->items.v[j]),
 			    "the default of %s is not among those allowed", key);
 			policy_diag_help(diag, "add it to allowed or remove it from default");
 			break;
@@ -52,8 +52,8 @@ static void
 report_twice(struct diag *diag, const struct policy_item *second, const struct policy_item *first,
     const char *dst)
 {
-	policy_diag_add(diag, POLICY_ERROR, HLP_15, at_item(second),
-	    "two things are mounted on \"%.80s\"", dst);
+	policy_diag_error(diag, HLP_15, at_item(second), "two things are mounted on \"%.80s\"",
+	    dst);
 	policy_diag_other(diag, first->origin.where, "the first is here");
 	policy_diag_help(diag, "keep one; nested destinations are fine");
 }
@@ -112,7 +112,7 @@ check_words(const struct policy_read *layer, struct diag *diag)
 	const struct policy_given *workdir = &layer->given[POLICY_FS_WORKDIR];
 
 	if (caps->items.len > 0 && is_held_at(seccomp, 0)) {
-		policy_diag_add(diag, POLICY_ERROR, HLP_15, caps->at,
+		policy_diag_error(diag, HLP_15, caps->at,
 		    "process.caps keeps capabilities that seccomp profile strict makes useless");
 		policy_diag_other(diag, policy_origin(layer, seccomp->at).where, "strict is here");
 		policy_diag_help(diag, "write caps: [] or another profile");
@@ -120,7 +120,7 @@ check_words(const struct policy_read *layer, struct diag *diag)
 	if (is_held_at(root, 0) && workdir->items.len > 0 &&
 	    workdir->items.v[0].mount.dst != NULL &&
 	    strcmp(workdir->items.v[0].mount.dst, "/") == 0) {
-		policy_diag_add(diag, POLICY_ERROR, HLP_15, workdir->at,
+		policy_diag_error(diag, HLP_15, workdir->at,
 		    "fs.workdir at \"/\" would replace the read-only root");
 		policy_diag_other(diag, policy_origin(layer, root->at).where, "read_only is here");
 	}

@@ -104,23 +104,43 @@ format_text(const char *format, va_list ap)
 	return text;
 }
 
-void
-policy_diag_add(struct diag *diag, enum policy_severity severity, enum hl_code code,
-    struct diag_at at, const char *format, ...)
+/* Counted always, kept when there is room; true when it is kept and wants its message. */
+static bool
+add(struct diag *diag, enum policy_severity severity, enum hl_code code, struct diag_at at)
 {
-	va_list ap;
-
 	diag->out->errors += severity == POLICY_ERROR;
 	diag->out->warnings += severity == POLICY_WARNING;
 	diag->last = next_finding(diag->out);
 	if (diag->last == NULL)
-		return;
+		return false;
 	*diag->last = (struct policy_finding){
 		.severity = severity,
 		.code = code,
 		.where = { diag->file, at.line, at.column },
 		.width = at.width,
 	};
+	return true;
+}
+
+void
+policy_diag_error(struct diag *diag, enum hl_code code, struct diag_at at, const char *format, ...)
+{
+	va_list ap;
+
+	if (!add(diag, POLICY_ERROR, code, at))
+		return;
+	va_start(ap, format);
+	diag->last->message = format_text(format, ap);
+	va_end(ap);
+}
+
+void
+policy_diag_warn(struct diag *diag, enum hl_code code, struct diag_at at, const char *format, ...)
+{
+	va_list ap;
+
+	if (!add(diag, POLICY_WARNING, code, at))
+		return;
 	va_start(ap, format);
 	diag->last->message = format_text(format, ap);
 	va_end(ap);

@@ -1,9 +1,9 @@
 /*
  * Collecting findings: the first POLICY_FINDINGS_MAX are kept, all are counted.
  *
- * One struct diag follows one file. diag_add() makes a finding; diag_help() and diag_other() add to
- * the newest. policy_diag_seal() gives each finding of the file its source line, and leaves it out
- * where the line may hold a private value.
+ * One struct diag follows one file. policy_diag_error() and policy_diag_warn() make a finding;
+ * policy_diag_help() and policy_diag_other() add to the newest. policy_diag_seal() gives each
+ * finding of the file its source line, and leaves it out where the line may hold a private value.
  */
 #ifndef HL_POLICY_DIAG_H
 #define HL_POLICY_DIAG_H
@@ -36,8 +36,10 @@ const char *policy_findings_name(struct policy_findings *findings, const char *n
 void policy_diag_init(struct diag *diag, struct policy_findings *findings, const char *file);
 
 struct diag_at policy_at(const struct node *node);
-void policy_diag_add(struct diag *diag, enum policy_severity severity, enum hl_code code,
-    struct diag_at at, const char *format, ...) HL_PRINTF(5, 6);
+void policy_diag_error(struct diag *diag, enum hl_code code, struct diag_at at, const char *format,
+    ...) HL_PRINTF(4, 5);
+void policy_diag_warn(struct diag *diag, enum hl_code code, struct diag_at at, const char *format,
+    ...) HL_PRINTF(4, 5);
 void policy_diag_help(struct diag *diag, const char *format, ...) HL_PRINTF(2, 3);
 /* where is copied with its file name. */
 void policy_diag_other(struct diag *diag, struct hl_where where, const char *text);

@@ -29,7 +29,7 @@ policy_report_no_effect(struct policy_fold *f, enum policy_field field, struct d
 	if (f->layer->is_level)
 		return;
 	describe(by, who, sizeof(who));
-	policy_diag_add(f->diag, POLICY_WARNING, HLP_21, at,
+	policy_diag_warn(f->diag, HLP_21, at,
 	    "%s has no effect: %s allows at most %.100s (%s:%u:%u)", policy_field_key(field), who,
 	    bound, by->where.file, by->where.line, by->where.column);
 }
@@ -43,7 +43,7 @@ policy_report_outside(struct policy_fold *f, enum policy_field field, struct dia
 	if (f->layer->is_level)
 		return;
 	describe(by, who, sizeof(who));
-	policy_diag_add(f->diag, POLICY_ERROR, code, at,
+	policy_diag_error(f->diag, code, at,
 	    code == HLP_20 ? "%s is decided by %s" : "the default of %s is outside the bound of %s",
 	    policy_field_key(field), who);
 	policy_diag_other(f->diag, by->where,
@@ -161,8 +161,7 @@ fold_pair(struct policy_fold *f, const struct policy_item *item, struct policy_i
 	if (strcmp(old->text, item->text) == 0)
 		return;
 	describe(&old->origin, who, sizeof(who));
-	policy_diag_add(f->diag, POLICY_ERROR, HLP_20, at, "env.set %.60s is decided by %s",
-	    item->name, who);
+	policy_diag_error(f->diag, HLP_20, at, "env.set %.60s is decided by %s", item->name, who);
 	policy_diag_other(f->diag, old->origin.where, "decided here");
 }
 
@@ -277,8 +276,8 @@ is_locked_out(struct policy_fold *f, enum policy_field field, const struct polic
 	if (f->layer->is_level)
 		return true;
 	describe(&state->lock_origin, who, sizeof(who));
-	policy_diag_add(f->diag, POLICY_ERROR, HLP_18, given->at, "%s is locked by %s",
-	    policy_field_key(field), who);
+	policy_diag_error(f->diag, HLP_18, given->at, "%s is locked by %s", policy_field_key(field),
+	    who);
 	policy_diag_other(f->diag, state->lock_origin.where, "locked here");
 	policy_diag_help(f->diag, "remove the key");
 	return true;

@@ -18,6 +18,8 @@ enum {
 };
 #define REVISION_MAX ((1ULL << 53) - 1) /* what a JSON reader can hold without loss */
 
+static const struct policy_range revisions = { 1, REVISION_MAX };
+
 static bool
 is_id(const char *text, size_t len)
 {
@@ -34,8 +36,8 @@ read_id(struct policy_reader *r, const char *key, const struct node *node, const
 		return false;
 	if (is_id(*ret_id, strlen(*ret_id)) && strstr(*ret_id, "..") == NULL)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node), "%s \"%.40s\" is not an id",
-	    key, *ret_id);
+	policy_diag_error(r->diag, HLP_07, policy_at(node), "%s \"%.40s\" is not an id", key,
+	    *ret_id);
 	policy_diag_help(r->diag,
 	    "use lower-case letters, digits and . _ / -, as in \"acme/payments-ci\", at most %d",
 	    ID_MAX);
@@ -47,11 +49,12 @@ on_version(struct policy_reader *r, const struct node *node)
 {
 	uint64_t version;
 
-	if (!policy_read_u64(r, "version", node, 0, REVISION_MAX, &version))
+	if (!policy_read_u64(r, "version", node, (struct policy_range){ 0, REVISION_MAX },
+		&version))
 		return;
 	if (version == 1)
 		return;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_02, policy_at(node),
+	policy_diag_error(r->diag, HLP_02, policy_at(node),
 	    "version %llu is not known to this program", (unsigned long long)version);
 	policy_diag_help(r->diag,
 	    version > 1 ? "update hermes-launch, or write version: 1" : "write version: 1");
@@ -78,8 +81,7 @@ on_level(struct policy_reader *r, const struct node *node)
 		r->layer->level = name;
 		return;
 	}
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_08, policy_at(node),
-	    "there is no level \"%.40s\"", name);
+	policy_diag_error(r->diag, HLP_08, policy_at(node), "there is no level \"%.40s\"", name);
 	policy_diag_help(r->diag, "the levels are open@1, hermes@1, baseline@1 and restricted@1");
 }
 
@@ -91,7 +93,7 @@ on_layer(struct policy_reader *r, const struct node *node)
 	if (!policy_read_word(r, "layer", layer_words, node, &rank))
 		return;
 	if (r->layer->rank < 0 && rank != 0) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_09, policy_at(node),
+		policy_diag_error(r->diag, HLP_09, policy_at(node),
 		    "a file in the host directory is of the host layer");
 		return;
 	}
@@ -104,7 +106,7 @@ on_revision(struct policy_reader *r, const struct node *node)
 {
 	uint64_t revision;
 
-	if (policy_read_u64(r, "revision", node, 1, REVISION_MAX, &revision))
+	if (policy_read_u64(r, "revision", node, revisions, &revision))
 		r->layer->row.revision = revision;
 }
 
@@ -116,8 +118,8 @@ on_owner(struct policy_reader *r, const struct node *node)
 	if (!policy_read_string(r, "owner", node, &owner))
 		return;
 	if (strlen(owner) > OWNER_MAX)
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
-		    "owner is longer than %d bytes", OWNER_MAX);
+		policy_diag_error(r->diag, HLP_07, policy_at(node), "owner is longer than %d bytes",
+		    OWNER_MAX);
 	else
 		r->layer->row.owner = owner;
 }
@@ -148,15 +150,14 @@ on_review_by(struct policy_reader *r, const struct node *node)
 	if (!policy_read_string(r, "review_by", node, &date))
 		return;
 	if (!is_date(date)) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
+		policy_diag_error(r->diag, HLP_07, policy_at(node),
 		    "review_by must be a date such as \"2027-03-31\"");
 		return;
 	}
 	hl_iso_time(hl_now_real_us(), now);
 	if (strncmp(date, now, 10) >= 0)
 		return;
-	policy_diag_add(r->diag, POLICY_WARNING, HLP_22, policy_at(node),
-	    "the review date %s has passed", date);
+	policy_diag_warn(r->diag, HLP_22, policy_at(node), "the review date %s has passed", date);
 	policy_diag_help(r->diag, "review the policy and move the date");
 }
 
@@ -187,17 +188,17 @@ read_required(struct policy_reader *r, const char *key, const struct node *node,
 		else if (policy_node_is(child->key, "id"))
 			is_good = read_id(r, "id", child, &mark->text) && is_good;
 		else if (policy_node_is(child->key, "revision"))
-			is_good = policy_read_u64(r, "revision", child, 1, REVISION_MAX,
-				      &mark->revision) &&
-				  is_good;
+			is_good =
+			    policy_read_u64(r, "revision", child, revisions, &mark->revision) &&
+			    is_good;
 		else {
 			policy_unknown_key(r, child->key, "", keys, HL_ARRAY_SIZE(keys));
 			is_good = false;
 		}
 	}
 	if (is_good && mark->text == NULL) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_03, policy_at(node),
-		    "a member of %s needs an id", key);
+		policy_diag_error(r->diag, HLP_03, policy_at(node), "a member of %s needs an id",
+		    key);
 		return false;
 	}
 	mark->at = policy_at(node);
@@ -240,7 +241,7 @@ read_pattern(struct policy_reader *r, const char *key, const struct node *node,
 	if (pattern[0] != '\0' && pattern[0] != '.' &&
 	    pattern[strspn(pattern, "abcdefghijklmnopqrstuvwxyz0123456789._*")] == '\0')
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
+	policy_diag_error(r->diag, HLP_07, policy_at(node),
 	    "\"%.40s\" is not a name such as process.caps or \"limits.*\"", *ret_pattern);
 	return false;
 }
@@ -274,7 +275,7 @@ on_lock(struct policy_reader *r, const struct node *node)
 			add_mark(r, &r->layer->locks, node->children, &mark);
 			continue;
 		}
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_25, mark.at,
+		policy_diag_error(r->diag, HLP_25, mark.at,
 		    "lock \"%.60s\" names no key that can be locked", mark.text);
 		const char *near = hl_nearest(mark.text, keys, POLICY_FIELD_MAX);
 		if (near != NULL && strcmp(near, mark.text) != 0)
@@ -352,8 +353,8 @@ need_key(struct policy_reader *r, const struct node *root, const char *key, cons
 {
 	if (policy_node_find(root, key) != NULL)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_03,
-	    (struct diag_at){ root->line, root->column, 0 }, "the key \"%s\" is missing", key);
+	policy_diag_error(r->diag, HLP_03, (struct diag_at){ root->line, root->column, 0 },
+	    "the key \"%s\" is missing", key);
 	policy_diag_help(r->diag, "%s", help);
 	return false;
 }
@@ -366,7 +367,7 @@ policy_frame_check(struct policy_reader *r, const struct node *root)
 
 	if (version == NULL || root->first != version) {
 		const struct node *first = root->first;
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_01,
+		policy_diag_error(r->diag, HLP_01,
 		    first != NULL && first->key != NULL ? policy_at(first->key) : policy_at(root),
 		    "the first key of a policy must be version");
 		policy_diag_help(r->diag, "begin the file with \"version: 1\"");
@@ -375,6 +376,6 @@ policy_frame_check(struct policy_reader *r, const struct node *root)
 		need_key(r, root, "id", "name the policy, as in \"id: acme/payments-ci\"");
 	if (mandatory != NULL && r->layer->row.layer != NULL &&
 	    strcmp(r->layer->row.layer, "host") != 0)
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_09, policy_at(mandatory->key),
+		policy_diag_error(r->diag, HLP_09, policy_at(mandatory->key),
 		    "only a policy of the host layer may name mandatory_layers");
 }

@@ -61,7 +61,7 @@ read_mode(struct policy_reader *r, const struct member *member, const struct nod
 		*ret_mode = mode;
 		return true;
 	}
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_11, policy_at(node),
+	policy_diag_error(r->diag, HLP_11, policy_at(node),
 	    "%s must be an octal mode in quotes, such as \"1777\"", member->subject);
 	return false;
 }
@@ -134,8 +134,7 @@ need_member(struct policy_reader *r, const char *key, const struct node *node, c
 {
 	if (value->node != NULL)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_03, policy_at(node), "a member of %s needs %s",
-	    key, member);
+	policy_diag_error(r->diag, HLP_03, policy_at(node), "a member of %s needs %s", key, member);
 	return false;
 }
 
@@ -166,7 +165,7 @@ check_dst(struct policy_reader *r, const char *key, const struct node *node, con
 {
 	if (strcmp(dst, "/") != 0 && !is_kernel_path(dst))
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_14, policy_at(node),
+	policy_diag_error(r->diag, HLP_14, policy_at(node),
 	    "%s cannot be \"%.60s\": /, /proc, /sys and /dev are the sandbox's own", key, dst);
 	return false;
 }
@@ -201,7 +200,7 @@ read_mount(struct policy_reader *r, const struct node *node, struct policy_item 
 	if (!is_volume && !policy_check_path(r, "src of a mount", v[SRC].node, v[SRC].text))
 		return false;
 	if (is_volume && !is_volume_name(v[SRC].text)) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(v[SRC].node),
+		policy_diag_error(r->diag, HLP_07, policy_at(v[SRC].node),
 		    "src of a volume is a name, not \"%.60s\"", v[SRC].text);
 		return false;
 	}
@@ -273,7 +272,7 @@ policy_check_count(struct policy_reader *r, const char *key, const struct node *
 {
 	if (node->children <= max)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_12, policy_at(node),
+	policy_diag_error(r->diag, HLP_12, policy_at(node),
 	    "%s has %zu members; at most %zu are accepted", key, node->children, max);
 	return false;
 }
@@ -355,8 +354,7 @@ policy_read_home_word(struct policy_reader *r, const struct node *node, struct p
 	    !new_single(r, node, given))
 		return false;
 	if (given->number == POLICY_HOME_BIND) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_03, policy_at(node),
-		    "fs.home: bind needs a source");
+		policy_diag_error(r->diag, HLP_03, policy_at(node), "fs.home: bind needs a source");
 		policy_diag_help(r->diag, "write {kind: bind, src: /path}");
 		return false;
 	}
@@ -396,7 +394,7 @@ policy_read_home(struct policy_reader *r, const struct node *node, struct policy
 		return false;
 	if ((v[SRC].node != NULL && !is_bind) ||
 	    (v[SIZE].node != NULL && (v[KIND].node == NULL || v[KIND].number != 0))) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_15,
+		policy_diag_error(r->diag, HLP_15,
 		    policy_at(v[SRC].node != NULL ? v[SRC].node->key : v[SIZE].node->key),
 		    "fs.home: src goes with kind: bind, size with kind: tmpfs");
 		return false;

@@ -72,10 +72,8 @@ struct policy_reader {
 	bool is_oom; /* sticky; checked once at the end */
 };
 
-/* "the value of limits.pids": how messages call what is being read. */
-struct policy_subject {
-	const char *key;
-	enum policy_field field; /* POLICY_FIELD_MAX: a frame key or a member of an item */
+struct policy_range {
+	uint64_t min, max;
 };
 
 struct hl_origin policy_origin(const struct policy_read *layer, struct diag_at at);
@@ -101,7 +99,7 @@ bool policy_read_bool(struct policy_reader *r, const char *key, const struct nod
 bool policy_read_word(struct policy_reader *r, const char *key, const char *const *words,
     const struct node *node, uint64_t *ret_rank);
 bool policy_read_u64(struct policy_reader *r, const char *key, const struct node *node,
-    uint64_t min, uint64_t max, uint64_t *ret_value);
+    struct policy_range range, uint64_t *ret_value);
 bool policy_read_size(struct policy_reader *r, const char *key, const struct node *node,
     uint64_t *ret_value);
 /* Not empty, a scalar, not broken. */

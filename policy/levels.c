@@ -7,8 +7,6 @@
 #include "base/base.h"
 #include "policy/policy.h"
 
-#include "base/banned.h"
-
 static const struct {
 	const char *name;
 	const char *text;
@@ -17,6 +15,8 @@ static const struct {
 #include "levels.h"
 #undef LEVEL
 };
+
+#include "base/banned.h"
 
 const char *
 policy_level_text(const char *name)

@@ -76,7 +76,7 @@ read_text(struct stack *stack, struct loaded *loaded, struct policy_findings *fi
 	if (result == 0 && loaded->root != NULL && loaded->root->end_line > 0)
 		result = policy_schema_read(&reader, loaded->root, err);
 	else if (result == 0 && is_text && findings->len == diag.first)
-		policy_diag_add(&diag, POLICY_ERROR, HLP_01, (struct diag_at){ 1, 1, 0 },
+		policy_diag_error(&diag, HLP_01, (struct diag_at){ 1, 1, 0 },
 		    "the policy is empty");
 	if (result == 0)
 		policy_check_file(loaded->read, &diag);
@@ -102,7 +102,7 @@ report_unreadable(struct policy_findings *findings, const char *name, const stru
 	struct diag diag;
 
 	policy_diag_init(&diag, findings, name);
-	policy_diag_add(&diag, POLICY_ERROR, cause->code, (struct diag_at){ 0 }, "%s", cause->msg);
+	policy_diag_error(&diag, cause->code, (struct diag_at){ 0 }, "%s", cause->msg);
 	if (cause->help[0] != '\0')
 		policy_diag_help(&diag, "%s", cause->help);
 }

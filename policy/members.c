@@ -33,7 +33,7 @@ static bool
 bad(struct policy_reader *r, enum hl_code code, const struct node *node, const char *what,
     const char *help)
 {
-	policy_diag_add(r->diag, POLICY_ERROR, code, policy_at(node), "%s", what);
+	policy_diag_error(r->diag, code, policy_at(node), "%s", what);
 	policy_diag_help(r->diag, "%s", help);
 	return false;
 }
@@ -60,7 +60,7 @@ fill_placeholders(struct policy_reader *r, const struct node *node, const char *
 		for (size_t i = 0; i < HL_ARRAY_SIZE(placeholders); i++)
 			is_known = is_known || strcmp(placeholders[i], name) == 0;
 		if (!is_known || text[2 + len] != '}') {
-			policy_diag_add(r->diag, POLICY_ERROR, HLP_14, policy_at(node),
+			policy_diag_error(r->diag, HLP_14, policy_at(node),
 			    "there is no placeholder ${%s}", name);
 			policy_diag_help(r->diag,
 			    "there are ${user}, ${uid}, ${home}, ${workdir} and ${state}");
@@ -89,7 +89,7 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	hl_buf_done(&buf);
 	if (is_normal)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_14, policy_at(node),
+	policy_diag_error(r->diag, HLP_14, policy_at(node),
 	    "%s must be an absolute path in normal form, not \"%.60s\"", key, text);
 	policy_diag_help(r->diag,
 	    "begin with / or ${workdir}, ${home} or ${state}; no .., no //, no / at the end");
@@ -146,8 +146,8 @@ read_cap(struct policy_reader *r, const struct node *node, const char *text, con
 		*ret_text = cap_words[i];
 		return true;
 	}
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_13, policy_at(node),
-	    "there is no capability \"%.40s\"", text);
+	policy_diag_error(r->diag, HLP_13, policy_at(node), "there is no capability \"%.40s\"",
+	    text);
 	const char *near = policy_diag_is_full(r->diag)
 			       ? NULL
 			       : hl_nearest(name, cap_words, HL_ARRAY_SIZE(cap_words) - 1);
@@ -171,10 +171,14 @@ report_protected(struct policy_reader *r, const struct node *node, const char *k
 {
 	bool is_warn = r->layer->is_warn;
 
-	policy_diag_add(r->diag, is_warn ? POLICY_WARNING : POLICY_ERROR, HLP_16, policy_at(node),
-	    "%s names %.60s, which %s", key, name,
-	    class == POLICY_NAME_LOADER ? "runs code before the command"
-					: "carries a credential or redirects one");
+	const char *why = class == POLICY_NAME_LOADER ? "runs code before the command"
+						      : "carries a credential or redirects one";
+	if (is_warn)
+		policy_diag_warn(r->diag, HLP_16, policy_at(node), "%s names %.60s, which %s", key,
+		    name, why);
+	else
+		policy_diag_error(r->diag, HLP_16, policy_at(node), "%s names %.60s, which %s", key,
+		    name, why);
 	policy_diag_help(r->diag, is_warn
 				      ? "the name is dropped: protected names never enter a sandbox"
 				      : "remove it: protected names never enter a sandbox");
@@ -196,7 +200,7 @@ read_pass(struct policy_reader *r, const struct node *node, const char *text, co
 		return report_protected(r, node, "env.pass", text, class);
 	if (is_good)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
+	policy_diag_error(r->diag, HLP_07, policy_at(node),
 	    "env.pass \"%.60s\" is not a variable name", text);
 	policy_diag_help(r->diag,
 	    strchr(text, '=') != NULL
@@ -227,7 +231,7 @@ read_image(struct policy_reader *r, const struct node *node, const char *text,
 		is_good = is_digest(digest + strlen(digest_mark));
 	if (is_good)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
+	policy_diag_error(r->diag, HLP_07, policy_at(node),
 	    "image \"%.80s\" is not an image reference", text);
 	policy_diag_help(r->diag, digest != NULL
 				      ? "a digest is sha256: and 64 hexadecimal digits"
@@ -260,8 +264,8 @@ read_user(struct policy_reader *r, const struct node *node, const char *text, co
 		return true;
 	if (is_uid(text, uid_len) && (colon == NULL || is_uid(colon + 1, strlen(colon + 1))))
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(node),
-	    "process.user cannot be \"%.40s\"", text);
+	policy_diag_error(r->diag, HLP_07, policy_at(node), "process.user cannot be \"%.40s\"",
+	    text);
 	policy_diag_help(r->diag, "it is caller, image, or numbers such as \"1000:1000\"");
 	return false;
 }
@@ -305,7 +309,7 @@ read_pair(struct policy_reader *r, const struct node *node, struct policy_item *
 	if (class != POLICY_NAME_PLAIN)
 		return report_protected(r, key, "env.set", key->text, class);
 	if (!hl_is_env_name(key->text, key->len)) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_07, policy_at(key),
+		policy_diag_error(r->diag, HLP_07, policy_at(key),
 		    "\"%.60s\" is not a variable name", key->text);
 		return false;
 	}

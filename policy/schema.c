@@ -47,8 +47,7 @@ void
 policy_unknown_key(struct policy_reader *r, const struct node *key, const char *prefix,
     const char *const *candidates, size_t n)
 {
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_04, policy_at(key), "unknown key \"%s\"",
-	    key->text);
+	policy_diag_error(r->diag, HLP_04, policy_at(key), "unknown key \"%s\"", key->text);
 	if (policy_diag_is_full(r->diag))
 		return;
 	const char *near = hl_nearest(key->text, candidates, n);
@@ -246,7 +245,7 @@ read_field(struct policy_reader *r, enum policy_field field, const struct node *
 	/* Where it is given: the value, so that a caret shows what was meant. */
 	given->at = policy_at(node);
 	if (node->kind == NODE_MAP && node->children == 0 && takes_forms(field)) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_10, given->at, "%s has no value", key);
+		policy_diag_error(r->diag, HLP_10, given->at, "%s has no value", key);
 		policy_diag_help(r->diag, "remove the key or give a value");
 		return;
 	}

@@ -265,7 +265,7 @@ check_user(const struct policy *policy, struct diag *diag, const struct policy_r
 
 	if (!policy_user_is_root(user->text) || root->number != 0 || !is_of(&user->origin, layer))
 		return;
-	policy_diag_add(diag, POLICY_ERROR, HLP_15, at_origin(&user->origin),
+	policy_diag_error(diag, HLP_15, at_origin(&user->origin),
 	    "process.user is root, and process.allow_root is false");
 	policy_diag_other(diag, root->origin.where, "allow_root is decided here");
 	policy_diag_help(diag,
@@ -284,7 +284,7 @@ check_image(const struct policy *policy, struct diag *diag, const struct policy_
 	if (!is_of(&first->origin, layer) || strstr(first->text, "@sha256:") != NULL ||
 	    strpbrk(first->text, "*?") != NULL)
 		return;
-	policy_diag_add(diag, POLICY_WARNING, HLP_23, at_origin(&first->origin),
+	policy_diag_warn(diag, HLP_23, at_origin(&first->origin),
 	    "image \"%.80s\" has no digest, and image.digest is true", first->text);
 	policy_diag_help(diag, "write name@sha256:DIGEST, or image: {digest: false}");
 }
@@ -308,7 +308,7 @@ check_required(const struct policy *policy, struct diag *diag, const struct poli
 		const struct policy_mark *wanted = &marks->v[i];
 		if (has_layer(policy, wanted))
 			continue;
-		policy_diag_add(diag, POLICY_ERROR, HLP_24, wanted->at,
+		policy_diag_error(diag, HLP_24, wanted->at,
 		    "the layer %.130s is needed at revision %llu or later, and is not loaded",
 		    wanted->text, (unsigned long long)wanted->revision);
 		policy_diag_help(diag, "add --policy %.130s", wanted->text);
@@ -326,7 +326,7 @@ check_backends(const struct policy *policy, struct diag *diag, const struct poli
 	    backends->is_bounded ? &backends->bound_origin : &backends->origin;
 	if (!is_of(origin, layer))
 		return;
-	policy_diag_add(diag, POLICY_ERROR, HLP_15, at_origin(origin), "no backend is allowed");
+	policy_diag_error(diag, HLP_15, at_origin(origin), "no backend is allowed");
 	policy_diag_help(diag, "name at least one that every layer allows");
 }
 

@@ -33,7 +33,7 @@ has_foreign_encoding(struct policy_source *source, struct diag *diag)
 		if (source->len < marks[i].len ||
 		    memcmp(source->bytes, marks[i].bytes, marks[i].len) != 0)
 			continue;
-		policy_diag_add(diag, POLICY_ERROR, HLY_08, (struct diag_at){ 1, 1, 0 }, "%s",
+		policy_diag_error(diag, HLY_08, (struct diag_at){ 1, 1, 0 }, "%s",
 		    marks[i].message);
 		policy_diag_help(diag, "%s", marks[i].help);
 		return true;
@@ -60,14 +60,14 @@ policy_text_check(const char *text, size_t len, struct diag_at at, struct diag *
 		if (n == 0)
 			return false;
 		if (point < 0x20 || (point >= 0x7f && point <= 0x9f)) {
-			policy_diag_add(diag, POLICY_ERROR, HLY_09, at,
+			policy_diag_error(diag, HLY_09, at,
 			    "a value holds the control character U+%04X", point);
 			policy_diag_help(diag,
 			    "values are one line of plain text; remove the character");
 			return false;
 		}
 		if (is_hidden(point)) {
-			policy_diag_add(diag, POLICY_ERROR, HLY_12, at,
+			policy_diag_error(diag, HLY_12, at,
 			    "a value holds the hidden or reordering character U+%04X", point);
 			policy_diag_help(diag,
 			    "remove it: what a reviewer sees must be what is read");
@@ -82,16 +82,16 @@ static bool
 report_point(struct diag *diag, uint32_t point, struct diag_at at)
 {
 	if (point == 0) {
-		policy_diag_add(diag, POLICY_ERROR, HLY_08, at, "the file holds a NUL byte");
+		policy_diag_error(diag, HLY_08, at, "the file holds a NUL byte");
 		return false;
 	}
 	if (point < 0x20 || (point >= 0x7f && point <= 0x9f)) {
-		policy_diag_add(diag, POLICY_ERROR, HLY_09, at,
-		    "the file holds the control character U+%04X", point);
+		policy_diag_error(diag, HLY_09, at, "the file holds the control character U+%04X",
+		    point);
 		/* A lone carriage return or U+0085 is a line end to some readers only. */
 		return point != '\r' && point != 0x85;
 	}
-	policy_diag_add(diag, POLICY_ERROR, HLY_12, at,
+	policy_diag_error(diag, HLY_12, at,
 	    "the file holds the hidden or reordering character U+%04X", point);
 	policy_diag_help(diag, "remove it: what a reviewer sees must be what is read");
 	return point != 0x2028 && point != 0x2029;
@@ -124,8 +124,7 @@ scan(struct policy_source *source, struct diag *diag)
 		}
 		n = hl_utf8_next(source->bytes + at, source->len - at, &point);
 		if (n == 0) {
-			policy_diag_add(diag, POLICY_ERROR, HLY_08, place,
-			    "the file is not valid UTF-8 here");
+			policy_diag_error(diag, HLY_08, place, "the file is not valid UTF-8 here");
 			policy_diag_help(diag, "save it as UTF-8");
 			return false;
 		}

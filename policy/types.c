@@ -28,7 +28,7 @@ policy_expect(struct policy_reader *r, const char *key, const struct node *node,
 	if (node->kind == NODE_BROKEN)
 		return false;
 	if (node->kind == NODE_SCALAR && node->is_plain && node->len == 0) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLP_10,
+		policy_diag_error(r->diag, HLP_10,
 		    node->key != NULL ? policy_at(node->key) : policy_at(node), "%s has no value",
 		    key);
 		policy_diag_help(r->diag,
@@ -38,8 +38,8 @@ policy_expect(struct policy_reader *r, const char *key, const struct node *node,
 	}
 	if (node->kind == kind)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_05, policy_at(node), "%s must be %s, not %s",
-	    key, kind_words[kind], kind_words[node->kind]);
+	policy_diag_error(r->diag, HLP_05, policy_at(node), "%s must be %s, not %s", key,
+	    kind_words[kind], kind_words[node->kind]);
 	return false;
 }
 
@@ -175,7 +175,7 @@ policy_read_string(struct policy_reader *r, const char *key, const struct node *
 	if (!policy_expect_scalar(r, key, node))
 		return false;
 	if (node->is_plain && policy_is_ambiguous(node->text, node->len)) {
-		policy_diag_add(r->diag, POLICY_ERROR, HLY_13, policy_at(node),
+		policy_diag_error(r->diag, HLY_13, policy_at(node),
 		    "%s is a text that some YAML readers take for another type", key);
 		if (may_quote(key))
 			policy_diag_help(r->diag, "quote it: \"%.60s\"", node->text);
@@ -190,7 +190,7 @@ policy_read_string(struct policy_reader *r, const char *key, const struct node *
 static bool
 wrong_type(struct policy_reader *r, const char *key, const struct node *node, const char *what)
 {
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_11, policy_at(node), "%s must be %s", key, what);
+	policy_diag_error(r->diag, HLP_11, policy_at(node), "%s must be %s", key, what);
 	return false;
 }
 
@@ -249,8 +249,8 @@ policy_read_word(struct policy_reader *r, const char *key, const char *const *wo
 		*ret_rank = (uint64_t)rank;
 		return true;
 	}
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_13, policy_at(node), "%s cannot be \"%.40s\"",
-	    key, node->text);
+	policy_diag_error(r->diag, HLP_13, policy_at(node), "%s cannot be \"%.40s\"", key,
+	    node->text);
 	hl_buf_init(&list, 400);
 	join_words(words, &list);
 	const char *near =
@@ -271,8 +271,8 @@ is_whole(const struct node *node)
 }
 
 bool
-policy_read_u64(struct policy_reader *r, const char *key, const struct node *node, uint64_t min,
-    uint64_t max, uint64_t *ret_value)
+policy_read_u64(struct policy_reader *r, const char *key, const struct node *node,
+    struct policy_range range, uint64_t *ret_value)
 {
 	struct hl_err ignored = { 0 };
 
@@ -284,10 +284,10 @@ policy_read_u64(struct policy_reader *r, const char *key, const struct node *nod
 			policy_diag_help(r->diag, "write %.40s", node->text);
 		return false;
 	}
-	if (hl_parse_u64(node->text, min, max, ret_value, &ignored) == 0)
+	if (hl_parse_u64(node->text, range.min, range.max, ret_value, &ignored) == 0)
 		return true;
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_12, policy_at(node),
-	    "%s must be from %llu to %llu", key, (unsigned long long)min, (unsigned long long)max);
+	policy_diag_error(r->diag, HLP_12, policy_at(node), "%s must be from %llu to %llu", key,
+	    (unsigned long long)range.min, (unsigned long long)range.max);
 	return false;
 }
 
@@ -374,8 +374,8 @@ check_range(struct policy_reader *r, enum policy_field field, const struct node 
 		return true;
 	format_number(info->kind, info->min, min, sizeof(min));
 	format_number(info->kind, info->max, max, sizeof(max));
-	policy_diag_add(r->diag, POLICY_ERROR, HLP_12, policy_at(node), "%s must be from %s to %s",
-	    info->key, min, max);
+	policy_diag_error(r->diag, HLP_12, policy_at(node), "%s must be from %s to %s", info->key,
+	    min, max);
 	return false;
 }
 
@@ -397,7 +397,8 @@ read_kind(struct policy_reader *r, enum policy_field field, const struct node *n
 	case POLICY_KIND_HOME:
 		return policy_read_word(r, info->key, info->words, node, ret_number);
 	case POLICY_KIND_INT:
-		return policy_read_u64(r, info->key, node, info->min, info->max, ret_number);
+		return policy_read_u64(r, info->key, node,
+		    (struct policy_range){ info->min, info->max }, ret_number);
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 		return read_unit(r, info->key, node, info->kind, ret_number) &&

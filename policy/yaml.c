@@ -107,7 +107,7 @@ new_node(struct loader *l, enum node_kind kind, const yaml_event_t *event)
 static enum step
 too_large(struct loader *l, struct diag_at at, const char *what, size_t max)
 {
-	policy_diag_add(l->diag, POLICY_ERROR, HLY_02, at, "%s (at most %zu)", what, max);
+	policy_diag_error(l->diag, HLY_02, at, "%s (at most %zu)", what, max);
 	return STEP_STOP;
 }
 
@@ -118,12 +118,11 @@ take_key(struct loader *l, struct level *top, struct node *node)
 	top->pending = node;
 	if (node->kind != NODE_SCALAR) {
 		if (node->kind != NODE_BROKEN)
-			policy_diag_add(l->diag, POLICY_ERROR, HLY_10, policy_at(node),
+			policy_diag_error(l->diag, HLY_10, policy_at(node),
 			    "a key must be a plain word");
 		node->kind = NODE_BROKEN;
 	} else if (policy_node_is(node, "<<")) {
-		policy_diag_add(l->diag, POLICY_ERROR, HLY_05, policy_at(node),
-		    "merge keys are not accepted");
+		policy_diag_error(l->diag, HLY_05, policy_at(node), "merge keys are not accepted");
 		policy_diag_help(l->diag, "write the keys out");
 		node->kind = NODE_BROKEN;
 	}
@@ -173,12 +172,12 @@ check_properties(struct loader *l, const yaml_event_t *event, const unsigned cha
     const unsigned char *tag)
 {
 	if (anchor != NULL) {
-		policy_diag_add(l->diag, POLICY_ERROR, HLY_05, place_of_event(l, event),
+		policy_diag_error(l->diag, HLY_05, place_of_event(l, event),
 		    "anchors are not accepted");
 		policy_diag_help(l->diag, "write the value out where it is used");
 	}
 	if (tag != NULL) {
-		policy_diag_add(l->diag, POLICY_ERROR, HLY_07, place_of_event(l, event),
+		policy_diag_error(l->diag, HLY_07, place_of_event(l, event),
 		    "tags are not accepted");
 		policy_diag_help(l->diag, "remove the tag: the key decides the type");
 	}
@@ -198,14 +197,14 @@ on_document(struct loader *l, yaml_event_t *event)
 	const yaml_version_directive_t *version = event->data.document_start.version_directive;
 
 	if (l->documents++ > 0) {
-		policy_diag_add(l->diag, POLICY_ERROR, HLY_03, place_of_event(l, event),
+		policy_diag_error(l->diag, HLY_03, place_of_event(l, event),
 		    "a second document begins here");
 		policy_diag_help(l->diag, "a policy is one document; use a file for each");
 		return STEP_STOP;
 	}
 	if (version != NULL || event->data.document_start.tag_directives.start !=
 				   event->data.document_start.tag_directives.end) {
-		policy_diag_add(l->diag, POLICY_ERROR, HLY_04, place_of_event(l, event),
+		policy_diag_error(l->diag, HLY_04, place_of_event(l, event),
 		    "directives (%%YAML, %%TAG) are not accepted");
 		policy_diag_help(l->diag, "remove the line");
 	}
@@ -219,7 +218,7 @@ on_alias(struct loader *l, yaml_event_t *event)
 
 	if (node == NULL)
 		return STEP_OOM;
-	policy_diag_add(l->diag, POLICY_ERROR, HLY_05, policy_at(node), "aliases are not accepted");
+	policy_diag_error(l->diag, HLY_05, policy_at(node), "aliases are not accepted");
 	policy_diag_help(l->diag, "write the value out");
 	enum step step = count_node(l, event);
 	return step == STEP_ON ? attach(l, node) : step;
@@ -264,8 +263,8 @@ on_start(struct loader *l, yaml_event_t *event, enum node_kind kind)
 	if (step != STEP_ON)
 		return step;
 	if (l->depth == POLICY_DEPTH_MAX) {
-		policy_diag_add(l->diag, POLICY_ERROR, HLY_11, policy_at(node),
-		    "nested too deep (at most %d)", POLICY_DEPTH_MAX);
+		policy_diag_error(l->diag, HLY_11, policy_at(node), "nested too deep (at most %d)",
+		    POLICY_DEPTH_MAX);
 		return STEP_STOP;
 	}
 	if (!is_key) {
@@ -315,8 +314,8 @@ report_duplicate(struct loader *l, const struct node *first, struct node *second
 {
 	struct hl_where where = { l->diag->file, first->line, first->column };
 
-	policy_diag_add(l->diag, POLICY_ERROR, HLY_06, policy_at(second),
-	    "the key \"%s\" is given twice", second->text);
+	policy_diag_error(l->diag, HLY_06, policy_at(second), "the key \"%s\" is given twice",
+	    second->text);
 	policy_diag_other(l->diag, where, "first given here");
 	policy_diag_help(l->diag, "keep one of them");
 	second->kind = NODE_BROKEN;
@@ -410,7 +409,7 @@ on_syntax(struct loader *l)
 		return STEP_OOM;
 	if (parser->error != YAML_READER_ERROR)
 		at = place_of(l->source, &parser->problem_mark);
-	policy_diag_add(l->diag, POLICY_ERROR, HLY_01, at, "not YAML: %s",
+	policy_diag_error(l->diag, HLY_01, at, "not YAML: %s",
 	    parser->problem != NULL ? parser->problem : "unreadable");
 	const char *line = policy_source_line(l->source, at.line, &len);
 	if (is_tab_indented(line, len))
