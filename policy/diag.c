@@ -201,7 +201,7 @@ policy_diag_seal(struct diag *diag, const struct policy_source *source, const st
 		    policy_line_is_private(source, root, finding->where.line))
 			continue;
 		const char *line = policy_source_line(source, finding->where.line, &len);
-		finding->line = strndup(line, len);
+		finding->line = len > 0 ? strndup(line, len) : NULL;
 	}
 	if (diag->first < out->len)
 		sort_findings(out->items + diag->first, out->len - diag->first);

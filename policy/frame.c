@@ -44,20 +44,29 @@ read_id(struct policy_reader *r, const char *key, const struct node *node, const
 	return false;
 }
 
-static void
-on_version(struct policy_reader *r, const struct node *node)
+/* An older program stops at the first key, with one clear message. */
+static bool
+is_our_version(struct policy_reader *r, const struct node *node)
 {
+	const struct policy_range any = { 0, REVISION_MAX };
 	uint64_t version;
 
-	if (!policy_read_u64(r, "version", node, (struct policy_range){ 0, REVISION_MAX },
-		&version))
-		return;
+	if (!policy_read_u64(r, "version", node, any, &version))
+		return false;
 	if (version == 1)
-		return;
+		return true;
 	policy_diag_error(r->diag, HLP_02, policy_at(node),
 	    "version %llu is not known to this program", (unsigned long long)version);
 	policy_diag_help(r->diag,
 	    version > 1 ? "update hermes-launch, or write version: 1" : "write version: 1");
+	return false;
+}
+
+/* is_our_version() has read it, unless it was no value at all. */
+static void
+on_version(struct policy_reader *r, const struct node *node)
+{
+	(void)policy_expect_scalar(r, "version", node);
 }
 
 static void
@@ -348,34 +357,43 @@ policy_frame_read(struct policy_reader *r, const struct node *node)
 	return false;
 }
 
-static bool
+static void
 need_key(struct policy_reader *r, const struct node *root, const char *key, const char *help)
 {
 	if (policy_node_find(root, key) != NULL)
-		return true;
+		return;
 	policy_diag_error(r->diag, HLP_03, (struct diag_at){ root->line, root->column, 0 },
 	    "the key \"%s\" is missing", key);
 	policy_diag_help(r->diag, "%s", help);
-	return false;
 }
 
-void
+bool
 policy_frame_check(struct policy_reader *r, const struct node *root)
 {
 	const struct node *version = policy_node_find(root, "version");
-	const struct node *mandatory = policy_node_find(root, "mandatory_layers");
+	const struct node *first = root->first;
 
-	if (version == NULL || root->first != version) {
-		const struct node *first = root->first;
+	if (version != NULL && version->kind == NODE_SCALAR && version->len > 0 &&
+	    !is_our_version(r, version))
+		return false;
+	if (version == NULL || first != version) {
 		policy_diag_error(r->diag, HLP_01,
-		    first != NULL && first->key != NULL ? policy_at(first->key) : policy_at(root),
+		    first != NULL ? policy_at(first->key) : policy_at(root),
 		    "the first key of a policy must be version");
 		policy_diag_help(r->diag, "begin the file with \"version: 1\"");
 	}
 	if (!r->layer->is_level)
 		need_key(r, root, "id", "name the policy, as in \"id: acme/payments-ci\"");
-	if (mandatory != NULL && r->layer->row.layer != NULL &&
-	    strcmp(r->layer->row.layer, "host") != 0)
-		policy_diag_error(r->diag, HLP_09, policy_at(mandatory->key),
-		    "only a policy of the host layer may name mandatory_layers");
+	return true;
+}
+
+void
+policy_frame_finish(struct policy_reader *r, const struct node *root)
+{
+	const struct node *mandatory = policy_node_find(root, "mandatory_layers");
+
+	if (mandatory == NULL || strcmp(r->layer->row.layer, "host") == 0)
+		return;
+	policy_diag_error(r->diag, HLP_09, policy_at(mandatory->key),
+	    "only a policy of the host layer may name mandatory_layers");
 }

@@ -86,7 +86,10 @@ void policy_unknown_key(struct policy_reader *r, const struct node *key, const c
 
 /* frame.c: false when the key is none of the frame's. */
 bool policy_frame_read(struct policy_reader *r, const struct node *node);
-void policy_frame_check(struct policy_reader *r, const struct node *root);
+/* False: the file is not for this program, and nothing else of it is looked at. */
+bool policy_frame_check(struct policy_reader *r, const struct node *root);
+/* What can be told once the whole frame is read. */
+void policy_frame_finish(struct policy_reader *r, const struct node *root);
 const char *const *policy_frame_keys(size_t *ret_len);
 
 /* types.c: each reports what is wrong and answers whether the value may be used. */

@@ -328,12 +328,14 @@ policy_schema_read(struct policy_reader *r, const struct node *root, struct hl_e
 		return 0;
 	}
 	r->layer->is_warn = is_warn(root);
-	policy_frame_check(r, root);
+	if (!policy_frame_check(r, root))
+		return 0;
 	/* The frame first: every value's origin carries the id and revision. */
 	for (const struct node *child = root->first; child != NULL; child = child->next) {
 		if (child->key->kind == NODE_SCALAR)
 			policy_frame_read(r, child);
 	}
+	policy_frame_finish(r, root);
 	for (const struct node *child = root->first; child != NULL; child = child->next) {
 		size_t len;
 		const char *const *frame = policy_frame_keys(&len);

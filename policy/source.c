@@ -129,7 +129,10 @@ scan(struct policy_source *source, struct diag *diag)
 			return false;
 		}
 		place.width = (uint32_t)n;
-		if (!is_plain_point(source, at, point) && !report_point(diag, point, place))
+		if (is_plain_point(source, at, point))
+			continue;
+		source->has_hidden = source->has_hidden || is_hidden(point);
+		if (!report_point(diag, point, place))
 			return false;
 	}
 	return true;

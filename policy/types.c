@@ -21,6 +21,13 @@ static const char *const kind_words[] = {
 	[NODE_BROKEN] = "something readable",
 };
 
+/* Names travel, values do not: nothing that env.set holds is repeated. */
+static bool
+may_quote(const char *key)
+{
+	return strncmp(key, "env.set", 7) != 0;
+}
+
 bool
 policy_expect(struct policy_reader *r, const char *key, const struct node *node,
     enum node_kind kind)
@@ -40,6 +47,8 @@ policy_expect(struct policy_reader *r, const char *key, const struct node *node,
 		return true;
 	policy_diag_error(r->diag, HLP_05, policy_at(node), "%s must be %s, not %s", key,
 	    kind_words[kind], kind_words[node->kind]);
+	if (kind == NODE_LIST && node->kind == NODE_SCALAR && may_quote(key))
+		policy_diag_help(r->diag, "write [%.60s]", node->text);
 	return false;
 }
 
@@ -160,13 +169,6 @@ policy_is_ambiguous(const char *text, size_t len)
 /* ------------------------------------------------------------------------------------------------
  * Single values
  */
-
-/* Names travel, values do not: nothing that env.set holds is repeated. */
-static bool
-may_quote(const char *key)
-{
-	return strncmp(key, "env.set", 7) != 0;
-}
 
 bool
 policy_read_string(struct policy_reader *r, const char *key, const struct node *node,
@@ -291,6 +293,27 @@ policy_read_u64(struct policy_reader *r, const char *key, const struct node *nod
 	return false;
 }
 
+/* Both readings of a bare number, the larger one in its shortest form. */
+static void
+help_size(struct policy_reader *r, const char *text)
+{
+	struct hl_err ignored = { 0 };
+	struct hl_buf other;
+	uint64_t number = 0;
+
+	hl_buf_init(&other, 64);
+	if (hl_parse_u64(text, 0, 1ULL << 40, &number, &ignored) == 0 && number > 0 &&
+	    number % 1024 == 0)
+		hl_buf_put_size(&other, number << 20);
+	else
+		hl_buf_putf(&other, "%sB", text);
+	policy_diag_help(r->diag,
+	    "write \"%sMiB\" (or \"%s\"); plain numbers are not accepted because they mean bytes to "
+	    "some readers and MiB to others",
+	    text, other.data);
+	hl_buf_done(&other);
+}
+
 static bool
 read_unit(struct policy_reader *r, const char *key, const struct node *node, enum policy_kind kind,
     uint64_t *ret_value)
@@ -317,10 +340,7 @@ read_unit(struct policy_reader *r, const char *key, const struct node *node, enu
 		    "seconds to some readers and milliseconds to others",
 		    node->text, node->text);
 	else
-		policy_diag_help(r->diag,
-		    "write \"%sMiB\" (or \"%sB\"); plain numbers are not accepted because they mean "
-		    "bytes to some readers and MiB to others",
-		    node->text, node->text);
+		help_size(r, node->text);
 	return false;
 }
 

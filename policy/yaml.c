@@ -245,8 +245,10 @@ on_scalar(struct loader *l, yaml_event_t *event)
 	node->len = len;
 	if (node->text == NULL)
 		return STEP_OOM;
-	if (!policy_text_check(text, len, policy_at(node), l->diag))
+	size_t before = l->diag->out->errors;
+	if (!l->source->has_hidden && !policy_text_check(text, len, policy_at(node), l->diag))
 		node->kind = NODE_BROKEN;
+	HL_BUG_ON(node->kind == NODE_BROKEN && l->diag->out->errors == before);
 	return attach(l, node);
 }
 
