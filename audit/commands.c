@@ -42,6 +42,7 @@ static const struct tool tools[] = {
 	{ "mysqladmin", "-p", ATTACHED },
 	{ "mysqldump", "-p", ATTACHED },
 	{ "redis-cli", "-a", ATTACHED | SEPARATE },
+	{ "ssh", "", 0 }, /* "sshpass -p VALUE ssh -p 22": the second is a port */
 	{ "sshpass", "-p", ATTACHED | SEPARATE },
 	{ "zip", "-P", ATTACHED | SEPARATE },
 	{ "unzip", "-P", ATTACHED | SEPARATE },

@@ -186,7 +186,7 @@ struct needle {
 
 enum {
 	NEEDLE_MIN = 8,
-	NEEDLE_BUCKETS = 4096
+	NEEDLE_BUCKETS = 2048
 };
 
 struct redactor {

@@ -28,7 +28,7 @@ enum {
 static unsigned long
 holder(int fd)
 {
-	char text[16384];
+	char text[12288];
 	char file[64];
 	struct stat st;
 	int HL_AUTO_FD locks = open("/proc/locks", O_RDONLY | O_CLOEXEC);

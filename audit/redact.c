@@ -47,7 +47,7 @@ bucket_of(const char *text)
 	uint64_t word;
 
 	memcpy(&word, text, sizeof(word));
-	return (unsigned)(word * 0x9e3779b97f4a7c15ULL >> 52);
+	return (unsigned)(word * 0x9e3779b97f4a7c15ULL >> 53);
 }
 
 static bool
