@@ -160,13 +160,16 @@ int audit_lines_next(struct lines *lines, struct line *ret_line, struct hl_err *
 struct head {
 	uint64_t first; /* seq in the segment's name */
 	uint64_t next;  /* seq of the next record */
-	uint64_t size;  /* of the segment */
+	uint64_t size;  /* of the segment, or HEAD_PENDING */
 	unsigned char prev[LEAF_SIZE];
 };
 
 enum {
 	HEAD_SIZE = 128
 };
+
+/* While a loss is being told of: only next means something, which must not be forgotten. */
+#define HEAD_PENDING UINT64_MAX
 
 bool audit_head_read(int fd, struct head *ret_head);
 bool audit_head_write(int fd, const struct head *head) HL_MUST_CHECK;

@@ -31,7 +31,7 @@ corrupt(struct hl_err *err, const struct audit *audit, const char *why, uint64_t
 static bool
 agrees(const struct chain *chain, const struct head *known)
 {
-	return known == NULL || chain->next_seq != known->next ||
+	return known == NULL || known->size == HEAD_PENDING || chain->next_seq != known->next ||
 	       memcmp(chain->prev, known->prev, LEAF_SIZE) == 0;
 }
 
@@ -114,8 +114,14 @@ mend(struct audit *audit, struct head *head, const struct chain *chain, bool has
 	uint64_t from = chain->next_seq;
 	bool has_loss = known_next > from;
 
-	if (has_loss)
+	if (has_loss) {
+		/* The old head could fit the mended file by chance; one that fits none stands until
+		 * all is told, and keeps the number. */
+		struct head pending = { head->first, known_next, HEAD_PENDING, { 0 } };
+		if (!audit_head_write(audit->head, &pending) || fdatasync(audit->head) != 0)
+			return -1;
 		head->next = known_next;
+	}
 	if (chain->is_torn && audit_recover_torn(audit, head, chain, !has_lf, "torn") != 0)
 		return -1;
 	if (!chain->is_torn && !has_lf && close_last_line(audit, head) != 0)

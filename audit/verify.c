@@ -31,6 +31,15 @@ tampered(struct verifier *verifier, uint64_t seq, uint64_t offset, const char *d
 	snprintf(result->detail, sizeof(result->detail), "%s", detail);
 }
 
+/* Does the head hold the hash of the record before seq? */
+static bool
+head_vouches(const struct verifier *verifier, uint64_t seq)
+{
+	const struct reader *reader = verifier->reader;
+
+	return reader->has_head && reader->head.size != HEAD_PENDING && reader->head.next == seq;
+}
+
 /* The first reason stays. */
 static void __attribute__((format(printf, 3, 4)))
 incomplete(struct verifier *verifier, uint64_t seq, const char *format, ...)
@@ -62,7 +71,7 @@ vouches(const struct verifier *verifier, struct lines *lines, uint64_t seq,
 		return -1;
 	if (rc == 1 && audit_frame_read(next.text, next.len, &frame))
 		return memcmp(frame.prev, leaf, LEAF_SIZE) == 0;
-	if (!verifier->reader->has_head || head->next != seq + 1)
+	if (!head_vouches(verifier, seq + 1))
 		return 1;
 	return memcmp(head->prev, leaf, LEAF_SIZE) == 0;
 }
@@ -118,7 +127,7 @@ check_taken(struct verifier *verifier, const struct segment *segment, const stru
 		tampered(verifier, 0, line->offset, "the first record is not that of this log");
 		return;
 	}
-	if (!verifier->reader->has_head || head->next != chain->next_seq)
+	if (!head_vouches(verifier, chain->next_seq))
 		return;
 	if (memcmp(head->prev, chain->prev, LEAF_SIZE) != 0)
 		tampered(verifier, chain->next_seq - 1, line->offset,
@@ -209,7 +218,7 @@ check_end(struct verifier *verifier)
 	if (chain->lost > 0)
 		incomplete(verifier, chain->lost_before, "%llu records before %llu were lost",
 		    (unsigned long long)chain->lost, (unsigned long long)chain->lost_before);
-	if (!reader->has_head)
+	if (!reader->has_head || reader->head.size == HEAD_PENDING)
 		incomplete(verifier, next,
 		    "'head' is missing or damaged: nothing vouches for the last record");
 	if (chain->records == 0)
