@@ -68,7 +68,7 @@ hl_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value, 
 static int
 parse_unit(const char *text, const struct unit *units, size_t n, uint64_t *ret_value)
 {
-	uint64_t value;
+	uint64_t value, product;
 	size_t len;
 
 	if (!digits(text, &value, &len))
@@ -76,7 +76,11 @@ parse_unit(const char *text, const struct unit *units, size_t n, uint64_t *ret_v
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(text + len, units[i].name) != 0)
 			continue;
-		return __builtin_mul_overflow(value, units[i].factor, ret_value) ? -1 : 0;
+		/* On overflow the builtin writes what is left of it: not into the caller's. */
+		if (__builtin_mul_overflow(value, units[i].factor, &product))
+			return -1;
+		*ret_value = product;
+		return 0;
 	}
 	return -1;
 }

@@ -98,6 +98,7 @@ hl_mkdirs(const char *path, mode_t mode, struct hl_err *err)
 {
 	char part[PATH_MAX];
 	size_t len = strlen(path);
+	struct stat st;
 
 	if (!hl_path_is_normal(path))
 		return hl_err_set(err, HLI_02, "'%s' is not a normal absolute path", path);
@@ -109,5 +110,11 @@ hl_mkdirs(const char *path, mode_t mode, struct hl_err *err)
 		if (mkdir(part, mode) != 0 && errno != EEXIST)
 			return hl_err_sys(err, HLU_02, "cannot create directory '%s'", part);
 	}
-	return 0;
+	/* EEXIST is also said of a file. */
+	int rc = stat(path, &st);
+	if (rc == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	if (rc == 0)
+		errno = ENOTDIR;
+	return hl_err_sys(err, HLU_02, "cannot create directory '%s'", path);
 }
