@@ -246,7 +246,10 @@ audit_append(struct audit *audit, struct audit_record *record, uint64_t *ret_seq
 		rc = audit_record_check_fields(record->event, entry.fields, entry.fields_len, err);
 	if (rc == 0)
 		rc = append_entry(audit, &entry, &seq, err);
-	audit_record_done(record);
+	/* Its buffer serves the next record. */
+	hl_buf_done(&audit->fields);
+	audit->fields = record->fields;
+	hl_buf_init(&record->fields, FIELDS_MAX);
 	if (rc == 0 && ret_seq != NULL)
 		*ret_seq = seq;
 	return rc;

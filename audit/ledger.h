@@ -33,6 +33,7 @@ enum {
 	LOCK_WAIT_MS = 2000,
 	SEGMENT_NAME_SIZE = 27, /* 20 digits, ".jsonl", NUL */
 	NESTING_MAX = 16,
+	SCRATCH_MAX = 16 << 20,
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -295,6 +296,8 @@ struct audit {
 	char run[HL_ULID_SIZE]; /* or "" */
 	struct redactor redactor;
 	struct hl_buf line;
+	struct hl_buf fields;  /* of the last record, kept for the next: no allocation for each */
+	struct hl_buf scratch; /* a text being redacted */
 };
 
 /* One record, ready but for seq, time and prev. fields: ,"key":value ... */

@@ -224,6 +224,8 @@ audit_open(const struct audit_open_request *request, struct audit **ret_audit, s
 	audit->dir = audit->lock = audit->head = audit->segment = -1;
 	audit_redactor_init(&audit->redactor);
 	hl_buf_init(&audit->line, AUDIT_RECORD_MAX);
+	hl_buf_init(&audit->fields, FIELDS_MAX);
+	hl_buf_init(&audit->scratch, SCRATCH_MAX);
 	read_boot(audit->boot);
 	if (set_run(audit, request->run, err) != 0 || open_log(audit, request, err) != 0) {
 		audit_close(audit);
@@ -244,6 +246,8 @@ audit_close(struct audit *audit)
 	hl_close_ptr(&audit->dir);
 	audit_redactor_done(&audit->redactor);
 	hl_buf_done(&audit->line);
+	hl_buf_done(&audit->fields);
+	hl_buf_done(&audit->scratch);
 	free(audit);
 }
 

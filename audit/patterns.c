@@ -212,42 +212,78 @@ find_bearer(struct shapes *shapes, size_t at)
 	return end - begin >= TOKEN_MIN ? audit_shapes_hide(shapes, begin, end, "bearer") : at;
 }
 
-typedef size_t find_fn(struct shapes *shapes, size_t at);
-
-static const struct {
-	const char *first; /* characters that it can begin with */
-	find_fn *find;
-} finders[] = {
-	{ "Bb", find_bearer },
-	{ "=:", audit_shapes_assignment },
-	{ ":", find_userinfo },
-	{ "-", find_pem },
-	{ "e", find_jwt },
-	{ "ASadghnpsrwxy", find_prefix },
+enum trait {
+	MAY_BEGIN = 1 << 0, /* one of the shapes */
+	ENDS_WORD = 1 << 1, /* a word begins after it */
 };
+
+/* Most characters are neither: one look, and on. */
+static const unsigned char traits[256] = {
+	['A'] = MAY_BEGIN,
+	['B'] = MAY_BEGIN,
+	['S'] = MAY_BEGIN,
+	['a'] = MAY_BEGIN,
+	['b'] = MAY_BEGIN,
+	['d'] = MAY_BEGIN,
+	['e'] = MAY_BEGIN,
+	['g'] = MAY_BEGIN,
+	['h'] = MAY_BEGIN,
+	['n'] = MAY_BEGIN,
+	['p'] = MAY_BEGIN,
+	['r'] = MAY_BEGIN,
+	['s'] = MAY_BEGIN,
+	['w'] = MAY_BEGIN,
+	['x'] = MAY_BEGIN,
+	['y'] = MAY_BEGIN,
+	['-'] = MAY_BEGIN,
+	[':'] = MAY_BEGIN,
+	['='] = MAY_BEGIN | ENDS_WORD,
+	[' '] = ENDS_WORD,
+	['\t'] = ENDS_WORD,
+	['\n'] = ENDS_WORD,
+	['\r'] = ENDS_WORD,
+	[';'] = ENDS_WORD,
+	['|'] = ENDS_WORD,
+	['&'] = ENDS_WORD,
+	['('] = ENDS_WORD,
+	['`'] = ENDS_WORD,
+	['"'] = ENDS_WORD,
+	['\''] = ENDS_WORD,
+};
+
+static bool
+has_trait(char c, enum trait trait)
+{
+	return (traits[(unsigned char)c] & trait) != 0;
+}
 
 static size_t
 find_at(struct shapes *shapes, size_t at)
 {
-	char c = shapes->text[at];
+	size_t next;
 
-	if (c == '\0')
-		return at;
-	for (size_t i = 0; i < HL_ARRAY_SIZE(finders); i++) {
-		if (strchr(finders[i].first, c) == NULL)
-			continue;
-		size_t next = finders[i].find(shapes, at);
-		if (next > at)
-			return next;
+	switch (shapes->text[at]) {
+	case 'B':
+	case 'b':
+		return find_bearer(shapes, at);
+	case 'e':
+		return find_jwt(shapes, at);
+	case '-':
+		return find_pem(shapes, at);
+	case '=':
+		return audit_shapes_assignment(shapes, at);
+	case ':':
+		next = audit_shapes_assignment(shapes, at);
+		return next > at ? next : find_userinfo(shapes, at);
+	default:
+		return find_prefix(shapes, at);
 	}
-	return at;
 }
 
 static bool
 is_word_start(const struct shapes *shapes, size_t at)
 {
-	return at == 0 || audit_shapes_is_space(shapes->text[at - 1]) ||
-	       strchr(";|&(`\"'=", shapes->text[at - 1]) != NULL;
+	return at == 0 || has_trait(shapes->text[at - 1], ENDS_WORD);
 }
 
 /* Quotes as a shell counts them; good enough to know where a word ends. */
@@ -280,7 +316,7 @@ audit_patterns_find(struct redact_state *state, const char *text, size_t len, st
 		return;
 	for (size_t at = 0; at < len;) {
 		size_t next = is_word_start(&shapes, at) ? audit_shapes_word(&shapes, at) : at;
-		if (next == at)
+		if (next == at && has_trait(text[at], MAY_BEGIN))
 			next = find_at(&shapes, at);
 		at = next > at ? next : step(&shapes, at);
 	}

@@ -15,15 +15,14 @@ enum {
 	/* Of a record, kept for the small fields that come after a long text. */
 	LATER_SIZE = 4096,
 	MARK_SIZE = 128,
-	SCRATCH_MAX = 16 << 20
 };
 
 struct hl_json *
 audit_event(struct audit *audit, enum audit_event event, struct audit_record *ret_record)
 {
-	(void)audit;
-	*ret_record = (struct audit_record){ .event = event };
-	hl_buf_init(&ret_record->fields, FIELDS_MAX);
+	*ret_record = (struct audit_record){ .event = event, .fields = audit->fields };
+	hl_buf_init(&audit->fields, FIELDS_MAX);
+	hl_buf_reset(&ret_record->fields);
 	hl_json_init(&ret_record->json, &ret_record->fields);
 	/* The frame stands before the first field. */
 	ret_record->json.need_comma = true;
@@ -107,7 +106,7 @@ void
 audit_put_string(struct audit *audit, struct audit_record *record, const char *key,
     const char *text)
 {
-	struct hl_buf clean HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf *clean = &audit->scratch;
 	struct redact_state state = { 0 };
 
 	if (key != NULL)
@@ -116,13 +115,13 @@ audit_put_string(struct audit *audit, struct audit_record *record, const char *k
 		hl_json_string(&record->json, NULL);
 		return;
 	}
-	hl_buf_init(&clean, SCRATCH_MAX);
-	record->redacted += audit_redact(&audit->redactor, &state, text, strlen(text), &clean);
+	hl_buf_reset(clean);
+	record->redacted += audit_redact(&audit->redactor, &state, text, strlen(text), clean);
 	/* What could not be looked at is not written. */
-	if (clean.failed)
+	if (clean->failed)
 		record->fields.failed = true;
 	else
-		put_text(record, &clean, AUDIT_COMMAND_MAX);
+		put_text(record, clean, AUDIT_COMMAND_MAX);
 }
 
 /* What the whole vector is, for the mark at its end. */
@@ -153,24 +152,24 @@ void
 audit_put_strings(struct audit *audit, struct audit_record *record, const char *key,
     char *const *texts, size_t n)
 {
-	struct hl_buf clean HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf *clean = &audit->scratch;
 	struct redact_state state = { .is_argument = true };
 	struct whole whole = { .left = AUDIT_COMMAND_MAX };
 	bool was_cut = false;
 
 	hl_sha256_init(&whole.sha256);
-	hl_buf_init(&clean, SCRATCH_MAX);
+	hl_buf_reset(clean);
 	if (key != NULL)
 		hl_json_key(&record->json, key);
 	hl_json_array(&record->json);
 	for (size_t i = 0; i < n; i++) {
 		was_cut = whole.is_cut;
-		hl_buf_reset(&clean);
+		hl_buf_reset(clean);
 		record->redacted +=
-		    audit_redact(&audit->redactor, &state, texts[i], strlen(texts[i]), &clean);
-		if (clean.failed)
+		    audit_redact(&audit->redactor, &state, texts[i], strlen(texts[i]), clean);
+		if (clean->failed)
 			record->fields.failed = true;
-		put_element(record, &clean, &whole);
+		put_element(record, clean, &whole);
 	}
 	if (whole.len > AUDIT_COMMAND_MAX || was_cut || whole.is_cut) {
 		unsigned char digest[HL_SHA256_SIZE];
