@@ -13,9 +13,15 @@
  *     reported with its errno and subject, and nothing is started.
  *
  * Order of steps (enum confine_step is the order; each has its own error): private mounts, sources
- * opened and compared, new root built, masks, read-only, pivot_root, hostname and loopback,
- * bounding set, securebits, groups, gid, uid, capabilities, no_new_privs, keyring, Landlock, death
- * signal, descriptors, seccomp, verify.
+ * opened and compared, new root built, masks, read-only, pivot_root, cgroup namespace, hostname and
+ * loopback, session keyring (while still root: an ordinary user's quota is 200 of them), bounding
+ * set, securebits, groups, gid, uid, capabilities, no_new_privs, Landlock, death signal,
+ * descriptors, seccomp, verify.
+ *
+ * Mounts are built on a small tmpfs laid over "/": a process' own root is looked up beneath such a
+ * mount, so that nothing of the host is covered while sources are opened. Mount points are made only
+ * in file systems of ours (that tmpfs, TMPFS, DEV): a bind must have its mount points already. The
+ * verification reads /proc/self, so a confinement with mounts has one PROC operation.
  *
  * Time of check equals time of use: the host resolves each path once to a name without symbolic
  * links and records device and inode; the runner opens that name with openat2(RESOLVE_NO_SYMLINKS |
@@ -73,6 +79,7 @@ enum confine_op_flags {
 	CONFINE_OP_RECURSIVE = 1 << 2, /* bind the mounts below src as well */
 	CONFINE_OP_FILE = 1 << 3,      /* src is a file: the mount point is one */
 	CONFINE_OP_OPTIONAL = 1 << 4,  /* MASK: a missing dst is fine */
+	CONFINE_OP_SUBSET = 1 << 5,    /* PROC: processes only, and only one's own */
 };                                     /* nosuid and nodev always */
 
 /* Sorted by the host so that parents come before children. Paths normal and absolute, inside-view.
@@ -208,7 +215,8 @@ struct confine_failure {
 	const char *subject; /* borrowed from the confinement, or static */
 };
 
-/* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself. */
+/* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself; above 2
+ * it is the stream whose other end the parent holds, and the runner dies with that parent. */
 int confine_apply(const struct confinement *confinement, int keep_fd,
     struct confine_failure *ret_failure) HL_MUST_CHECK;
 /* Reads back no_new_privs, seccomp, capabilities, ids, mount flags and descriptors and compares. */

@@ -1,6 +1,6 @@
 # Generated headers: policy levels as text, seccomp profiles as BPF and JSON.
 
-gen-headers := $(B)/gen/levels.h $(B)/gen/seccomp.h
+gen-headers := $(B)/gen/levels.h $(B)/gen/profiles.h
 
 $(B)/gen/levels.h: mk/embed-text.sh $(wildcard policy/levels/*.yaml)
 	@mkdir -p $(@D)
@@ -11,6 +11,6 @@ $(B)/gen-seccomp: confine/gen/gen-seccomp.c confine/syscalls.def
 	@mkdir -p $(@D)
 	$(CC) $(lang) $(warn-common) -O1 -g -o $@ $< -lseccomp
 
-$(B)/gen/seccomp.h: $(B)/gen-seccomp
+$(B)/gen/profiles.h: $(B)/gen-seccomp
 	@mkdir -p $(@D)
 	$(B)/gen-seccomp >$@

@@ -18,6 +18,23 @@ $(B)/unit/%: tests/unit/%.c $(B)/san/core.a
 check-unit: $(unit-bin)
 	sh tests/lib/run-unit.sh $(unit-bin)
 
+# The runner and the lock on this kernel: each test starts real sandboxes and tries things from
+# inside with a static probe. Run as root and as an ordinary user.
+kernel-bin := $(patsubst tests/kernel/%.c,$(B)/kernel/%,$(wildcard tests/kernel/test_*.c))
+
+$(B)/kernel/probe: tests/kernel/probe.c $(B)/kernel-headers/.done
+	@mkdir -p $(@D)
+	$(MUSL_CC) $(musl-cflags) -Wno-missing-prototypes -static -no-pie -o $@ $<
+
+$(B)/kernel/%: tests/kernel/%.c tests/kernel/launch.c $(B)/san/core.a
+	@mkdir -p $(@D)
+	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/kernel/launch.c \
+		$(B)/san/core.a $(san-ldflags) -lcmocka $(launch-libs)
+
+.PHONY: check-kernel
+check-kernel: $(kernel-bin) $(B)/kernel/probe $(B)/hermes-runner
+	sh tests/kernel/run.sh $(kernel-bin)
+
 # Scripts: tests/run/*.sh are end-to-end, tests/attack/run.sh the escape suite; each prints TAP.
 .PHONY: check-run
 check-run: all
@@ -28,6 +45,7 @@ check:
 	sh mk/deps.sh test
 	$(MAKE) WERROR=1 all
 	$(MAKE) WERROR=1 check-unit
+	$(MAKE) WERROR=1 check-kernel
 	$(MAKE) WERROR=1 check-fuzz-corpus
 	$(MAKE) WERROR=1 check-run
 

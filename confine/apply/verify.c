@@ -1,0 +1,257 @@
+/*
+ * Verify from inside: what the kernel says about us after the lock, compared with what was asked.
+ * Nothing here believes a return value of apply; everything is read back from /proc/self, where the
+ * faults of other launchers were found: sub-mounts left writable, descriptors left open, a
+ * capability set or filter that was never there.
+ */
+#include "confine/apply/verify.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "confine/apply/apply.h"
+
+#include "base/banned.h"
+
+static int
+differs(struct confine_failure *failure, const char *subject)
+{
+	failure->step = CONFINE_STEP_VERIFY;
+	failure->sys_errno = 0;
+	failure->subject = subject;
+	return -1;
+}
+
+static int
+cannot_read(struct confine_failure *failure, const char *subject)
+{
+	failure->step = CONFINE_STEP_VERIFY;
+	failure->sys_errno = errno;
+	failure->subject = subject;
+	return -1;
+}
+
+/* Numbers of a line of /proc/self/status, in the given base, at most max. Returns how many. */
+static size_t
+numbers(const char *text, unsigned base, uint64_t *ret, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max) {
+		uint64_t number = 0;
+		bool has_digit = false;
+		while (*text == ' ' || *text == '\t')
+			text++;
+		for (;; text++) {
+			char c = *text;
+			unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+					 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+								: 16;
+			if (digit >= base)
+				break;
+			number = number * base + digit;
+			has_digit = true;
+		}
+		if (!has_digit)
+			break;
+		ret[n++] = number;
+	}
+	return n;
+}
+
+/* A line of status, the flag that makes it matter, and the test. */
+struct check {
+	const char *key;
+	uint32_t flag;
+	unsigned base;
+	bool (*holds)(const struct confinement *confinement, const uint64_t *found, size_t n);
+};
+
+static bool
+holds_uid(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (found[i] != confinement->uid)
+			return false;
+	return n == 4;
+}
+
+static bool
+holds_gid(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (found[i] != confinement->gid)
+			return false;
+	return n == 4;
+}
+
+static bool
+holds_none(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	(void)confinement;
+	return n == 1 && found[0] == 0;
+}
+
+static bool
+holds_effective(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	return n == 1 && found[0] == confinement->caps_effective;
+}
+
+/* The kernel may know fewer capabilities than were named; more than asked is the fault. */
+static bool
+holds_bounding(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	return n == 1 && (found[0] & ~confinement->caps_bounding) == 0;
+}
+
+static bool
+holds_one(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	(void)confinement;
+	return n == 1 && found[0] == 1;
+}
+
+static bool
+holds_filter(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	(void)confinement;
+	return n == 1 && found[0] == 2;
+}
+
+static const struct check checks[] = {
+	{ "Uid:", CONFINE_IDENTITY, 10, holds_uid },
+	{ "Gid:", CONFINE_IDENTITY, 10, holds_gid },
+	{ "CapInh:", CONFINE_CAPS, 16, holds_none },
+	{ "CapPrm:", CONFINE_CAPS, 16, holds_effective },
+	{ "CapEff:", CONFINE_CAPS, 16, holds_effective },
+	{ "CapBnd:", CONFINE_CAPS, 16, holds_bounding },
+	{ "CapAmb:", CONFINE_CAPS, 16, holds_none },
+	{ "NoNewPrivs:", CONFINE_NO_NEW_PRIVS, 10, holds_one },
+	{ "Seccomp:", CONFINE_SECCOMP, 10, holds_filter },
+};
+
+int
+verify_status_text(const struct confinement *confinement, const char *text,
+    struct confine_failure *ret_failure)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(checks); i++) {
+		const struct check *check = &checks[i];
+		uint64_t found[4];
+		if ((confinement->flags & check->flag) == 0)
+			continue;
+		/* The name of the process comes first and is escaped: no newline of its own. */
+		const char *line = text;
+		size_t len = strlen(check->key);
+		while (line != NULL && strncmp(line, check->key, len) != 0) {
+			line = strchr(line, '\n');
+			if (line != NULL)
+				line++;
+		}
+		if (line == NULL ||
+		    !check->holds(confinement, found,
+			numbers(line + len, check->base, found, HL_ARRAY_SIZE(found))))
+			return differs(ret_failure, check->key);
+	}
+	return 0;
+}
+
+static int
+verify_status(const struct confinement *confinement, struct confine_failure *ret_failure)
+{
+	char text[4096];
+	size_t len = 0;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return cannot_read(ret_failure, "/proc/self/status");
+	while (len < sizeof(text) - 1) {
+		ssize_t n = read(fd, text + len, sizeof(text) - 1 - len);
+		if (n < 0)
+			return cannot_read(ret_failure, "/proc/self/status");
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	close(fd);
+	text[len] = '\0';
+	if (verify_status_text(confinement, text, ret_failure) != 0)
+		return -1;
+	int bits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
+	if ((confinement->flags & CONFINE_CAPS) != 0 &&
+	    (bits < 0 || (unsigned)bits != apply_securebits_wanted(confinement)))
+		return differs(ret_failure, "securebits");
+	return 0;
+}
+
+static int
+verify_mounts(const struct confinement *confinement, struct confine_failure *ret_failure)
+{
+	struct verify_mounts mounts = { .confinement = confinement };
+	char chunk[4096];
+	int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return cannot_read(ret_failure, "/proc/self/mountinfo");
+	while ((n = read(fd, chunk, sizeof(chunk))) > 0)
+		if (verify_mounts_feed(&mounts, chunk, (size_t)n, ret_failure) != 0)
+			return -1;
+	if (n < 0)
+		return cannot_read(ret_failure, "/proc/self/mountinfo");
+	close(fd);
+	return verify_mounts_end(&mounts, ret_failure);
+}
+
+struct directory_entry {
+	uint64_t ino;
+	int64_t offset;
+	unsigned short size;
+	unsigned char type;
+	char name[];
+};
+
+/* Nothing above keep_fd but the descriptor of this directory itself. */
+static int
+verify_descriptors(int keep_fd, struct confine_failure *ret_failure)
+{
+	char entries[2048];
+	int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long n;
+
+	if (fd < 0)
+		return cannot_read(ret_failure, "/proc/self/fd");
+	while ((n = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0)
+		for (long at = 0; at < n;) {
+			struct directory_entry entry;
+			uint64_t number;
+			memcpy(&entry, entries + at, sizeof(entry));
+			const char *name = entries + at + offsetof(struct directory_entry, name);
+			if (numbers(name, 10, &number, 1) == 1 && number > (uint64_t)keep_fd &&
+			    number != (uint64_t)fd)
+				return differs(ret_failure, "an open descriptor");
+			at += entry.size;
+		}
+	if (n < 0)
+		return cannot_read(ret_failure, "/proc/self/fd");
+	close(fd);
+	return 0;
+}
+
+int
+confine_verify(const struct confinement *confinement, int keep_fd,
+    struct confine_failure *ret_failure)
+{
+	if (verify_status(confinement, ret_failure) != 0)
+		return -1;
+	if ((confinement->flags & CONFINE_MOUNTS) != 0 &&
+	    verify_mounts(confinement, ret_failure) != 0)
+		return -1;
+	return verify_descriptors(keep_fd, ret_failure);
+}

@@ -1,0 +1,35 @@
+/*
+ * The parts of the verification that read text, apart from the files it comes from, so that a test
+ * can show them a fault that the lock would not make.
+ */
+#ifndef HL_CONFINE_APPLY_VERIFY_H
+#define HL_CONFINE_APPLY_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "confine/confine.h"
+
+enum {
+	VERIFY_LINE_MAX = 4096 + 1024
+};
+
+/* mountinfo comes in pieces that end anywhere. */
+struct verify_mounts {
+	const struct confinement *confinement;
+	char line[VERIFY_LINE_MAX];
+	size_t len;
+	bool has_read_only_sys; /* /proc/sys was seen covered */
+	unsigned char seen[CONFINE_OPS_MAX / 8];
+};
+
+/* The text of /proc/self/status. */
+int verify_status_text(const struct confinement *confinement, const char *text,
+    struct confine_failure *ret_failure) HL_MUST_CHECK;
+int verify_mounts_feed(struct verify_mounts *mounts, const char *bytes, size_t len,
+    struct confine_failure *ret_failure) HL_MUST_CHECK;
+/* After the last piece: every mount that was asked for has been there. */
+int verify_mounts_end(const struct verify_mounts *mounts,
+    struct confine_failure *ret_failure) HL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * hermes-runner: the static program inside every sandbox. Started as pid 1 of the native sandbox
+ * with the stream on descriptor 3 and no argument that tells anything, or anywhere else as
+ * "hermes-runner --stdio". It has no environment of its own to hide and prints nothing.
+ */
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner/loop.h"
+
+#include "base/banned.h"
+
+enum {
+	EXIT_USAGE = 64
+};
+
+static int
+usage(void)
+{
+	static const char text[] = "hermes-runner: started by hermes-launch inside a sandbox; "
+				   "needs a stream on descriptor 3, or --stdio\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		return EXIT_USAGE + 1;
+	return EXIT_USAGE;
+}
+
+/* A command inherits what is ignored through exec, so nothing may stay ignored. What this loop
+ * waits for, and the signal of a broken stream, are blocked instead. */
+static void
+settle_signals(void)
+{
+	sigset_t set;
+
+	for (int i = 1; i < _NSIG; i++)
+		signal(i, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
+/* Ours alone, not for the command, and never waited for in a read or write. */
+static bool
+claim(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || (!S_ISSOCK(st.st_mode) && !S_ISFIFO(st.st_mode)))
+		return false;
+	int flags = fcntl(fd, F_GETFL);
+	return flags >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 &&
+	       fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct init init = { .in_fd = RUNNER_STREAM_FD, .out_fd = RUNNER_STREAM_FD };
+
+	init.is_stdio = argc == 2 && strcmp(argv[1], "--stdio") == 0;
+	if (argc > 1 && !init.is_stdio)
+		return usage();
+	if (init.is_stdio) {
+		init.in_fd = STDIN_FILENO;
+		init.out_fd = STDOUT_FILENO;
+	}
+	if (!claim(init.in_fd) || (init.is_stdio && !claim(init.out_fd)))
+		return usage();
+	settle_signals();
+	return init_run(&init);
+}
