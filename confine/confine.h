@@ -168,7 +168,7 @@ const char *confine_cap_name(unsigned number); /* NULL past the last */
 struct confine_kernel {
 	int landlock_abi; /* 0 = none */
 	bool has_seccomp;
-	bool has_user_ns;        /* for this caller */
+	bool has_user_ns;        /* for this caller; not tried for root, who needs none */
 	char user_ns_cause[160]; /* when not: sysctl, profile, ... */
 };
 

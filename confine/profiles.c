@@ -1,8 +1,9 @@
 /*
  * The seccomp profiles, compiled at build time (confine/gen/gen-seccomp.c).
  */
-#include "confine/confine.h"
 #include "profiles.h"
+
+#include "confine/confine.h"
 
 #include "base/banned.h"
 

@@ -121,6 +121,24 @@ open_source(struct apply *apply, const struct confine_op *op)
 	return fd;
 }
 
+/* A clone of the whole of "/" would have the base on top of it, since that lies over "/": for the
+ * moment of cloning it is made unbindable, which leaves it out. */
+static int
+clone_source(const struct apply *apply, int source, const char *src, unsigned recursive)
+{
+	struct sys_mount_attr attr = { .propagation = MS_UNBINDABLE };
+
+	if (src[1] != '\0' || recursive == 0)
+		return sys_open_tree(source, recursive);
+	if (sys_mount_setattr_of(apply->base_fd, &attr) != 0)
+		return -1;
+	int tree = sys_open_tree(source, recursive);
+	attr.propagation = MS_PRIVATE;
+	if (tree < 0 || sys_mount_setattr_of(apply->base_fd, &attr) == 0)
+		return tree;
+	return -1;
+}
+
 static int
 op_bind(struct apply *apply, size_t n)
 {
@@ -135,7 +153,7 @@ op_bind(struct apply *apply, size_t n)
 		attributes |= SYS_MOUNT_RDONLY;
 	if ((op->flags & CONFINE_OP_NOEXEC) != 0)
 		attributes |= SYS_MOUNT_NOEXEC;
-	int tree = sys_open_tree(source, recursive);
+	int tree = clone_source(apply, source, op->src, recursive);
 	if (tree < 0)
 		return apply_fail(apply, CONFINE_STEP_BIND, op->src);
 	close(source);
@@ -232,7 +250,13 @@ apply_pivot(struct apply *apply)
 {
 	/* pivot_root(2): with "." twice the old root is laid over the new one and then let go. */
 	if (fchdir(apply->root_fd) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
-	    umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
+	    umount2(".", MNT_DETACH) != 0)
+		return apply_fail(apply, CONFINE_STEP_PIVOT, "/");
+	/* Where the root is a bind, the base lies between it and the old root, and went up with
+	 * that. */
+	if (apply->root_fd != apply->base_fd && umount2(".", MNT_DETACH) != 0)
+		return apply_fail(apply, CONFINE_STEP_PIVOT, "base");
+	if (chdir("/") != 0)
 		return apply_fail(apply, CONFINE_STEP_PIVOT, "/");
 	return 0;
 }

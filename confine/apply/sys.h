@@ -94,6 +94,12 @@ sys_move_mount(int tree, int dirfd, const char *path)
 }
 
 static inline int
+sys_mount_setattr_of(int fd, const struct sys_mount_attr *attr)
+{
+	return (int)syscall(SYS_mount_setattr, fd, "", SYS_AT_EMPTY_PATH, attr, sizeof(*attr));
+}
+
+static inline int
 sys_mount_setattr(int fd, unsigned recursive, uint64_t set)
 {
 	const struct sys_mount_attr attr = { .set = set };

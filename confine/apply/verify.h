@@ -20,6 +20,7 @@ struct verify_mounts {
 	char line[VERIFY_LINE_MAX];
 	size_t len;
 	bool has_read_only_sys; /* /proc/sys was seen covered */
+	bool has_root;
 	unsigned char seen[CONFINE_OPS_MAX / 8];
 };
 

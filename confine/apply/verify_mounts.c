@@ -167,8 +167,11 @@ check_line(struct verify_mounts *mounts, struct confine_failure *ret_failure)
 			  has_option(options, "nosuid") && has_option(options, "nodev");
 	else
 		is_fine = is_explained(mounts->confinement, op, place, options);
-	if (!is_fine)
+	/* A second mount at "/" would be the old root, or a part of it, left behind. */
+	bool is_root = strcmp(place, "/") == 0;
+	if (!is_fine || (is_root && mounts->has_root))
 		return differs(ret_failure, op != NULL ? op->dst : "/");
+	mounts->has_root = mounts->has_root || is_root;
 	note_seen(mounts, place, options);
 	if (op != NULL && op->kind == CONFINE_OP_PROC && has_option(options, "ro") &&
 	    strcmp(place + strlen(op->dst), "/sys") == 0)
