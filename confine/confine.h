@@ -204,6 +204,8 @@ int confine_cgroup_create(const struct confine_limits *limits, const char *name,
     struct confine_cgroup *ret_cgroup, struct hl_err *err) HL_MUST_CHECK;
 /* Kills what is in them and removes them; waits at most two seconds. Idempotent. */
 int confine_cgroup_remove(struct confine_cgroup *cgroup, struct hl_err *err) HL_MUST_CHECK;
+/* The same for the janitor, which may neither allocate nor print: signal-safety(7) calls only. */
+int confine_cgroup_remove_dirs(char *const *dirs, size_t len) HL_MUST_CHECK;
 void confine_cgroup_done(struct confine_cgroup *cgroup);
 
 /* ------------------------------------------------------------------------------------------------

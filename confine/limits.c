@@ -1,0 +1,376 @@
+/*
+ * Limits by cgroup. A limit counts as applied only when it was done: the group made, the number
+ * written, and the same number read back. Both drivers are here because a host has either or, on
+ * hybrid ones, each for some controllers.
+ *
+ * Groups are made below the launcher's own, so that a limit which already holds for the launcher
+ * holds for its sandbox as well:
+ *
+ *	<own group>/hermes-launch/<run id>
+ *
+ * On v2 a group with processes in it cannot hand controllers to its children unless it is the root
+ * ("no internal processes", cgroups(7)); then the group beside the launcher's own is used.
+ */
+#include "confine/limits.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+#define GROUP_OF_ALL "hermes-launch"
+
+enum {
+	MAKE_TRIES = 16,
+	CPU_PERIOD_US = 100000,
+	CPU_QUOTA_MIN_US = 1000,
+	REASON_SIZE = 160,
+	GROUP_PATH_MAX = CGROUP_PATH_MAX + 128,
+};
+
+/* One file of one driver. value and expect are made by the limit's own function. */
+struct setting {
+	const char *file;
+	char value[48];
+	bool is_optional; /* a kernel built without it has nothing to limit there */
+};
+
+enum {
+	SETTINGS_MAX = 3
+};
+
+struct limit_info {
+	const char *controller;
+	size_t (*settings)(const struct confine_limits *limits, bool is_v2,
+	    struct setting settings[SETTINGS_MAX]);
+};
+
+static size_t
+pids_settings(const struct confine_limits *limits, bool is_v2,
+    struct setting settings[SETTINGS_MAX])
+{
+	(void)is_v2;
+	settings[0] = (struct setting){ .file = "pids.max" };
+	snprintf(settings[0].value, sizeof(settings[0].value), "%llu",
+	    (unsigned long long)limits->pids);
+	return 1;
+}
+
+static size_t
+memory_settings(const struct confine_limits *limits, bool is_v2,
+    struct setting settings[SETTINGS_MAX])
+{
+	/* The kernel counts whole pages and says so when read back. */
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned long long bytes = limits->memory / page * page;
+	settings[0].file = is_v2 ? "memory.max" : "memory.limit_in_bytes";
+	snprintf(settings[0].value, sizeof(settings[0].value), "%llu", bytes);
+	/* v1 limits memory and swap together, v2 swap alone. */
+	settings[1].file = is_v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
+	snprintf(settings[1].value, sizeof(settings[1].value), "%llu", is_v2 ? 0ULL : bytes);
+	settings[1].is_optional = true;
+	return 2;
+}
+
+static size_t
+cpus_settings(const struct confine_limits *limits, bool is_v2,
+    struct setting settings[SETTINGS_MAX])
+{
+	unsigned long long quota = limits->cpus * (CPU_PERIOD_US / 1000);
+
+	if (quota < CPU_QUOTA_MIN_US)
+		quota = CPU_QUOTA_MIN_US;
+	if (is_v2) {
+		settings[0].file = "cpu.max";
+		snprintf(settings[0].value, sizeof(settings[0].value), "%llu %d", quota,
+		    CPU_PERIOD_US);
+		return 1;
+	}
+	settings[0].file = "cpu.cfs_period_us";
+	snprintf(settings[0].value, sizeof(settings[0].value), "%d", CPU_PERIOD_US);
+	settings[1].file = "cpu.cfs_quota_us";
+	snprintf(settings[1].value, sizeof(settings[1].value), "%llu", quota);
+	return 2;
+}
+
+static const struct limit_info infos[CONFINE_LIMIT_MAX] = {
+	[CONFINE_LIMIT_PIDS] = { "pids", pids_settings },
+	[CONFINE_LIMIT_MEMORY] = { "memory", memory_settings },
+	[CONFINE_LIMIT_CPUS] = { "cpu", cpus_settings },
+};
+
+/* One use of the calls below: the group under construction for one limit. */
+struct making {
+	const struct cgroup_host *host;
+	const char *name;
+	const char *controller;
+	struct cgroup_place place;
+	char *reason; /* REASON_SIZE */
+};
+
+static int
+open_file(const struct making *making, const char *dir, const char *file, int flags)
+{
+	char path[PATH_MAX];
+
+	int len = snprintf(path, sizeof(path), "%s/%s", dir, file);
+	if (len < 0 || (size_t)len >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		flags |= making->host->open_flags;
+	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static int
+write_file(const struct making *making, const char *dir, const char *file, const char *text)
+{
+	HL_AUTO_FD int fd = open_file(making, dir, file, O_WRONLY);
+	return fd < 0 ? -1 : hl_write_full(fd, text, strlen(text));
+}
+
+/* The content without its last newline; -1 when it cannot be read or is longer than size. */
+static int
+read_file(const struct making *making, const char *dir, const char *file, char *text, size_t size)
+{
+	HL_AUTO_FD int fd = open_file(making, dir, file, O_RDONLY);
+	if (fd < 0)
+		return -1;
+	ssize_t n = hl_read_full(fd, text, size - 1);
+	if (n < 0)
+		return -1;
+	if (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n] = '\0';
+	return 0;
+}
+
+static bool
+has_controller(const struct making *making, const char *dir, const char *file)
+{
+	char text[1024], *rest = text, *word;
+
+	if (read_file(making, dir, file, text, sizeof(text)) != 0)
+		return false;
+	while ((word = strsep(&rest, " ")) != NULL)
+		if (strcmp(word, making->controller) == 0)
+			return true;
+	return false;
+}
+
+/* Lets the children of dir have the controller. */
+static int
+hand_down(const struct making *making, const char *dir)
+{
+	char text[32];
+
+	if (has_controller(making, dir, "cgroup.subtree_control"))
+		return 0;
+	snprintf(text, sizeof(text), "+%s", making->controller);
+	return write_file(making, dir, "cgroup.subtree_control", text);
+}
+
+/* v2: our own group when it can hand the controller down, else the one above it. */
+static int
+choose_base(struct making *making)
+{
+	char *own = making->place.own;
+
+	if (!making->place.is_v2)
+		return 0;
+	if (!has_controller(making, own, "cgroup.controllers")) {
+		snprintf(making->reason, REASON_SIZE,
+		    "cgroup controller '%s' is not delegated to this process", making->controller);
+		return -1;
+	}
+	if (hand_down(making, own) == 0)
+		return 0;
+	int cause = errno;
+	char *slash = strrchr(own, '/');
+	if (strcmp(own, making->place.root) != 0 && slash != NULL) {
+		*slash = '\0';
+		if (hand_down(making, own) == 0)
+			return 0;
+	}
+	snprintf(making->reason, REASON_SIZE, "cgroup controller '%s' cannot be handed down: %s",
+	    making->controller, strerror(cause));
+	return -1;
+}
+
+/* <base>/hermes-launch[/<name>]; name NULL = the directory of all. */
+static int
+group_path(const struct making *making, const char *name, char path[GROUP_PATH_MAX])
+{
+	int len = snprintf(path, GROUP_PATH_MAX, "%s/" GROUP_OF_ALL "%s%.64s", making->place.own,
+	    name == NULL ? "" : "/", name == NULL ? "" : name);
+	if (len > 0 && len < GROUP_PATH_MAX)
+		return 0;
+	errno = ENAMETOOLONG;
+	return -1;
+}
+
+/* Another launcher may remove the common directory between our two calls: try again. */
+static int
+make_dirs(const struct making *making, const char *dir)
+{
+	char all[GROUP_PATH_MAX];
+
+	if (group_path(making, NULL, all) != 0)
+		return -1;
+	for (int i = 0; i < MAKE_TRIES; i++) {
+		if (mkdir(all, 0755) != 0 && errno != EEXIST)
+			return -1;
+		if (making->place.is_v2 && hand_down(making, all) != 0 && errno != ENOENT)
+			return -1;
+		if (mkdir(dir, 0755) == 0)
+			return 0;
+		if (errno != ENOENT)
+			return -1;
+	}
+	return -1;
+}
+
+/* Index of the group in cgroup->dirs, made when it is not there yet; -1 with a reason. */
+static int
+make_group(struct making *making, struct confine_cgroup *cgroup)
+{
+	char dir[GROUP_PATH_MAX], all[GROUP_PATH_MAX];
+
+	if (group_path(making, making->name, dir) != 0 || group_path(making, NULL, all) != 0) {
+		snprintf(making->reason, REASON_SIZE, "the group's path is too long");
+		return -1;
+	}
+	for (size_t i = 0; i < cgroup->dirs_len; i++) {
+		if (strcmp(cgroup->dirs[i], dir) != 0)
+			continue;
+		/* v2: the group is there for another limit; this one's controller is to come. */
+		if (!making->place.is_v2 || hand_down(making, all) == 0)
+			return (int)i;
+		snprintf(making->reason, REASON_SIZE, "the controller is not handed down: %s",
+		    strerror(errno));
+		return -1;
+	}
+	if (make_dirs(making, dir) != 0) {
+		snprintf(making->reason, REASON_SIZE, "no group can be made in '%.80s': %s",
+		    making->place.own, strerror(errno));
+		return -1;
+	}
+	int procs = open_file(making, dir, "cgroup.procs", O_WRONLY);
+	char *copy = strdup(dir);
+	if (procs < 0 || copy == NULL) {
+		snprintf(making->reason, REASON_SIZE, "the new group cannot be entered: %s",
+		    strerror(errno));
+		free(copy);
+		rmdir(dir);
+		return -1;
+	}
+	cgroup->procs[cgroup->dirs_len] = procs;
+	cgroup->dirs[cgroup->dirs_len] = copy;
+	return (int)cgroup->dirs_len++;
+}
+
+static int
+apply_setting(const struct making *making, const char *dir, const struct setting *setting)
+{
+	char text[64];
+
+	if (write_file(making, dir, setting->file, setting->value) != 0) {
+		if (errno == ENOENT && setting->is_optional)
+			return 0;
+		snprintf(making->reason, REASON_SIZE, "%s=%s was not taken: %s", setting->file,
+		    setting->value, strerror(errno));
+		return -1;
+	}
+	if (read_file(making, dir, setting->file, text, sizeof(text)) != 0 ||
+	    strcmp(text, setting->value) != 0) {
+		snprintf(making->reason, REASON_SIZE, "%s=%s was written but does not read back",
+		    setting->file, setting->value);
+		return -1;
+	}
+	return 0;
+}
+
+static bool
+apply_limit(struct making *making, enum confine_limit which, const struct confine_limits *limits,
+    struct confine_cgroup *cgroup)
+{
+	struct setting settings[SETTINGS_MAX] = { 0 };
+
+	making->controller = infos[which].controller;
+	making->reason = cgroup->missing[which];
+	if (!cgroup_place_find(making->host, making->controller, &making->place, making->reason) ||
+	    choose_base(making) != 0)
+		return false;
+	int group = make_group(making, cgroup);
+	if (group < 0)
+		return false;
+	size_t len = infos[which].settings(limits, making->place.is_v2, settings);
+	for (size_t i = 0; i < len; i++)
+		if (apply_setting(making, cgroup->dirs[group], &settings[i]) != 0)
+			return false;
+	return true;
+}
+
+int
+confine_cgroup_create_at(const struct cgroup_host *host, const struct confine_limits *limits,
+    const char *name, struct confine_cgroup *ret_cgroup, struct hl_err *err)
+{
+	const bool wanted[CONFINE_LIMIT_MAX] = {
+		[CONFINE_LIMIT_PIDS] = limits->has_pids,
+		[CONFINE_LIMIT_MEMORY] = limits->has_memory,
+		[CONFINE_LIMIT_CPUS] = limits->has_cpus,
+	};
+	struct making making = { .host = host, .name = name };
+
+	if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+		return hl_err_set(err, HLI_02, "'%s' cannot be the name of a group", name);
+	*ret_cgroup = (struct confine_cgroup){ 0 };
+	for (size_t i = 0; i < HL_ARRAY_SIZE(ret_cgroup->procs); i++)
+		ret_cgroup->procs[i] = -1;
+	for (enum confine_limit i = 0; i < CONFINE_LIMIT_MAX; i++)
+		if (wanted[i] && apply_limit(&making, i, limits, ret_cgroup))
+			ret_cgroup->applied |= 1U << i;
+	return 0;
+}
+
+int
+confine_cgroup_create(const struct confine_limits *limits, const char *name,
+    struct confine_cgroup *ret_cgroup, struct hl_err *err)
+{
+	static const struct cgroup_host host = {
+		.self_cgroup = "/proc/self/cgroup",
+		.mountinfo = "/proc/self/mountinfo",
+	};
+
+	return confine_cgroup_create_at(&host, limits, name, ret_cgroup, err);
+}
+
+int
+confine_cgroup_remove(struct confine_cgroup *cgroup, struct hl_err *err)
+{
+	if (confine_cgroup_remove_dirs(cgroup->dirs, cgroup->dirs_len) != 0)
+		return hl_err_sys(err, HLB_26, "the sandbox's cgroup '%s' cannot be removed",
+		    cgroup->dirs[0]);
+	confine_cgroup_done(cgroup);
+	return 0;
+}
+
+void
+confine_cgroup_done(struct confine_cgroup *cgroup)
+{
+	for (size_t i = 0; i < cgroup->dirs_len; i++) {
+		if (cgroup->procs[i] >= 0)
+			close(cgroup->procs[i]);
+		free(cgroup->dirs[i]);
+		cgroup->dirs[i] = NULL;
+		cgroup->procs[i] = -1;
+	}
+	cgroup->dirs_len = 0;
+}

@@ -1,0 +1,438 @@
+/*
+ * Limits by control group. The v2 driver runs on a tree of ordinary files (few hosts have every
+ * controller there), the v1 driver and the removal on this host's own hierarchies; where there are
+ * none, or no right to them, those tests say so.
+ */
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "confine/limits.h"
+
+#include "base/banned.h"
+
+struct tree {
+	char top[64];
+	char self_cgroup[128], mountinfo[128];
+	struct cgroup_host host;
+};
+
+static void
+put(const char *dir, const char *name, const char *text)
+{
+	char path[1200];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	FILE *file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void
+get(const char *dir, const char *name, char *text, size_t size)
+{
+	char path[1200];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	ssize_t n = read(fd, text, size - 1);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	close(fd);
+}
+
+/* A unified hierarchy at <top>/cg in which this process is in /team/me. */
+static int
+setup(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	char path[160], text[256];
+
+	assert_non_null(tree);
+	snprintf(tree->top, sizeof(tree->top), "/tmp/hl-limits-XXXXXX");
+	assert_non_null(mkdtemp(tree->top));
+	snprintf(tree->self_cgroup, sizeof(tree->self_cgroup), "%s/self", tree->top);
+	snprintf(tree->mountinfo, sizeof(tree->mountinfo), "%s/mountinfo", tree->top);
+	tree->host = (struct cgroup_host){
+		.self_cgroup = tree->self_cgroup,
+		.mountinfo = tree->mountinfo,
+		.open_flags = O_CREAT,
+	};
+	put(tree->top, "self", "5:devices:/x\n1:name=systemd:/\n0::/team/me\n");
+	snprintf(text, sizeof(text),
+	    "20 1 0:1 / / rw - ext4 /dev/root rw\n"
+	    "21 20 0:2 / %s/cg rw,nosuid shared:4 - cgroup2 cgroup rw\n",
+	    tree->top);
+	put(tree->top, "mountinfo", text);
+	static const char *const dirs[] = { "cg", "cg/team", "cg/team/me" };
+	for (size_t i = 0; i < HL_ARRAY_SIZE(dirs); i++) {
+		snprintf(path, sizeof(path), "%s/%s", tree->top, dirs[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+		put(path, "cgroup.controllers", "cpuset cpu memory pids\n");
+		put(path, "cgroup.subtree_control", "");
+	}
+	*state = tree;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct tree *tree = *state;
+	char command[128];
+	int status;
+
+	snprintf(command, sizeof(command), "%s", tree->top);
+	pid_t pid = fork();
+	if (pid == 0) {
+		execl("/bin/rm", "rm", "-rf", command, (char *)NULL);
+		_exit(127);
+	}
+	waitpid(pid, &status, 0);
+	free(tree);
+	return status;
+}
+
+static const struct confine_limits all_limits = {
+	.has_pids = true,
+	.pids = 64,
+	.has_memory = true,
+	.memory = 256 * 1024 * 1024 + 1,
+	.has_cpus = true,
+	.cpus = 1500,
+};
+
+static void
+v2_applies_all_in_one_group(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	char text[64];
+
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &all_limits, "RUN1", &cgroup, &err),
+	    0);
+	assert_int_equal(cgroup.applied, 7);
+	assert_int_equal(cgroup.dirs_len, 1);
+	assert_non_null(strstr(cgroup.dirs[0], "/cg/team/me/hermes-launch/RUN1"));
+	assert_true(cgroup.procs[0] >= 0);
+	get(cgroup.dirs[0], "pids.max", text, sizeof(text));
+	assert_string_equal(text, "64");
+	get(cgroup.dirs[0], "memory.max", text, sizeof(text));
+	assert_string_equal(text, "268435456");
+	get(cgroup.dirs[0], "memory.swap.max", text, sizeof(text));
+	assert_string_equal(text, "0");
+	get(cgroup.dirs[0], "cpu.max", text, sizeof(text));
+	assert_string_equal(text, "150000 100000");
+	confine_cgroup_done(&cgroup);
+	confine_cgroup_done(&cgroup);
+}
+
+static void
+v2_without_the_controller_names_it(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	char dir[160];
+
+	snprintf(dir, sizeof(dir), "%s/cg/team/me", tree->top);
+	put(dir, "cgroup.controllers", "cpu memory\n");
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &all_limits, "RUN2", &cgroup, &err),
+	    0);
+	assert_int_equal(cgroup.applied, 1 << CONFINE_LIMIT_MEMORY | 1 << CONFINE_LIMIT_CPUS);
+	assert_non_null(strstr(cgroup.missing[CONFINE_LIMIT_PIDS], "'pids' is not delegated"));
+	confine_cgroup_done(&cgroup);
+}
+
+/* What the kernel does with a group that has processes in it: subtree_control cannot be written. */
+static void
+v2_uses_the_group_beside_ours_when_ours_is_full(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	char dir[160];
+
+	snprintf(dir, sizeof(dir), "%s/cg/team/me/cgroup.subtree_control", tree->top);
+	assert_int_equal(unlink(dir), 0);
+	assert_int_equal(mkdir(dir, 0755), 0); /* EISDIR instead of EBUSY */
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &all_limits, "RUN3", &cgroup, &err),
+	    0);
+	assert_int_equal(cgroup.applied, 7);
+	assert_non_null(strstr(cgroup.dirs[0], "/cg/team/hermes-launch/RUN3"));
+	confine_cgroup_done(&cgroup);
+}
+
+static void
+a_group_that_exists_or_cannot_be_entered_is_not_used(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	char dir[200], link_path[256];
+
+	snprintf(dir, sizeof(dir), "%s/cg/team/me/hermes-launch", tree->top);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	put(dir, "cgroup.subtree_control", "pids");
+	/* The group exists already: somebody else's, or a leftover. Never used. */
+	snprintf(link_path, sizeof(link_path), "%s/RUN4", dir);
+	assert_int_equal(mkdir(link_path, 0755), 0);
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &all_limits, "RUN4", &cgroup, &err),
+	    0);
+	assert_int_equal(cgroup.applied, 0);
+	assert_non_null(strstr(cgroup.missing[CONFINE_LIMIT_PIDS], "no group can be made"));
+	confine_cgroup_done(&cgroup);
+
+	const struct confine_limits pids = { .has_pids = true, .pids = 5 };
+	tree->host.open_flags = 0; /* files are not made: pids.max is "not in this kernel" */
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &pids, "RUN5", &cgroup, &err), 0);
+	assert_int_equal(cgroup.applied, 0);
+	assert_non_null(strstr(cgroup.missing[CONFINE_LIMIT_PIDS], "cannot be entered"));
+	confine_cgroup_done(&cgroup);
+}
+
+static void
+places_are_found_or_their_absence_is_told(void **state)
+{
+	struct tree *tree = *state;
+	struct cgroup_place place;
+	char reason[160], text[512];
+
+	assert_true(cgroup_place_find(&tree->host, "pids", &place, reason));
+	assert_true(place.is_v2);
+	/* A v1 controller goes before the unified hierarchy; the mount shows a part of it. */
+	put(tree->top, "self", "8:cpu,cpuacct:/docker/abc/me\n0::/\n");
+	snprintf(text, sizeof(text),
+	    "21 20 0:2 / %s/cg rw - cgroup2 cgroup rw\n"
+	    "22 20 0:3 /docker/abc /cpu rw master:1 shared:2 - cgroup cgroup rw,cpu,cpuacct\n"
+	    "23 20 0:4 / /broken\n",
+	    tree->top);
+	put(tree->top, "mountinfo", text);
+	assert_true(cgroup_place_find(&tree->host, "cpu", &place, reason));
+	assert_false(place.is_v2);
+	assert_string_equal(place.own, "/cpu/me");
+	/* "cpuset" is not "cpu", and no v1 mount has it: unified. */
+	assert_true(cgroup_place_find(&tree->host, "cpuset", &place, reason));
+	assert_true(place.is_v2);
+	/* A group outside what is mounted cannot be reached. */
+	put(tree->top, "self", "8:cpu,cpuacct:/other\n");
+	assert_false(cgroup_place_find(&tree->host, "cpu", &place, reason));
+	assert_non_null(strstr(reason, "outside the mounted tree"));
+	assert_false(cgroup_place_find(&tree->host, "pids", &place, reason));
+	assert_non_null(strstr(reason, "no cgroup controller 'pids'"));
+	put(tree->top, "self", "8:pids:/\n");
+	assert_false(cgroup_place_find(&tree->host, "pids", &place, reason));
+	assert_non_null(strstr(reason, "not mounted"));
+	assert_int_equal(unlink(tree->self_cgroup), 0);
+	assert_false(cgroup_place_find(&tree->host, "pids", &place, reason));
+}
+
+static void
+a_name_with_a_slash_is_refused(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &all_limits, "../x", &cgroup, &err),
+	    -1);
+	assert_string_equal(hl_code_info(err.code)->id, "HLI-02");
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * On this host
+ */
+static bool
+make_here(const struct confine_limits *limits, uint32_t wanted, struct confine_cgroup *ret_cgroup)
+{
+	struct hl_err err;
+	char name[HL_ULID_SIZE];
+
+	assert_int_equal(hl_ulid(name, &err), 0);
+	assert_int_equal(confine_cgroup_create(limits, name, ret_cgroup, &err), 0);
+	if ((ret_cgroup->applied & wanted) == wanted)
+		return true;
+	for (int i = 0; i < CONFINE_LIMIT_MAX; i++)
+		if (ret_cgroup->missing[i][0] != '\0')
+			print_message("# SKIP %s\n", ret_cgroup->missing[i]);
+	assert_int_equal(confine_cgroup_remove(ret_cgroup, &err), 0);
+	return false;
+}
+
+/* Enters the groups and forks until it is refused; the number of children is the exit status. */
+static int
+count_forks(const struct confine_cgroup *cgroup)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int n = 0;
+		for (size_t i = 0; i < cgroup->dirs_len; i++)
+			if (write(cgroup->procs[i], "0", 1) != 1)
+				_exit(99);
+		while (n < 40) {
+			pid_t child = fork();
+			if (child < 0)
+				break;
+			if (child == 0) {
+				pause();
+				_exit(0);
+			}
+			n++;
+		}
+		_exit(n);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* U32: what counts is not what a file says but that the kernel refuses. And what is left in a group
+ * is killed when the group is removed. */
+static void
+u32_the_kernel_refuses_past_pids_and_removal_kills(void **state)
+{
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	struct stat st;
+	char dir[1200];
+
+	(void)state;
+	const struct confine_limits ten = { .has_pids = true, .pids = 10 };
+	if (!make_here(&ten, 1 << CONFINE_LIMIT_PIDS, &cgroup))
+		return;
+	assert_int_equal(count_forks(&cgroup), 9);
+	snprintf(dir, sizeof(dir), "%s", cgroup.dirs[0]);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
+	assert_int_equal(stat(dir, &st), -1);
+	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0); /* twice is nothing */
+
+	/* The sibling: a higher limit lets all 40 through. */
+	const struct confine_limits hundred = { .has_pids = true, .pids = 100 };
+	assert_true(make_here(&hundred, 1 << CONFINE_LIMIT_PIDS, &cgroup));
+	assert_int_equal(count_forks(&cgroup), 40);
+	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
+}
+
+/* A number that the kernel does not take is a limit that is missing, with the number in the cause.
+ */
+static void
+a_refused_number_is_missing(void **state)
+{
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	const struct confine_limits ten = { .has_pids = true, .pids = 10 };
+	const struct confine_limits absurd = { .has_pids = true, .pids = 1ULL << 62 };
+
+	(void)state;
+	if (!make_here(&ten, 1 << CONFINE_LIMIT_PIDS, &cgroup))
+		return;
+	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
+	assert_int_equal(confine_cgroup_create(&absurd, "HL-TEST-ABSURD", &cgroup, &err), 0);
+	assert_int_equal(cgroup.applied, 0);
+	assert_non_null(strstr(cgroup.missing[CONFINE_LIMIT_PIDS], "pids.max=4611686018427387904"));
+	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
+}
+
+/* Dies of SIGKILL past the limit; the sibling has room. */
+static int
+touch_memory(const struct confine_cgroup *cgroup, size_t bytes)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (size_t i = 0; i < cgroup->dirs_len; i++)
+			if (write(cgroup->procs[i], "0", 1) != 1)
+				_exit(99);
+		execl("/bin/sh", "sh", "-c",
+		    "head -c \"$0\" /dev/zero | tail -c 1k >/dev/null; "
+		    "x=$(head -c \"$0\" /dev/zero | tr '\\0' x); "
+		    "test ${#x} -eq \"$0\"",
+		    bytes > 50000000 ? "150000000" : "1000000", (char *)NULL);
+		_exit(98);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void
+memory_and_cpus_are_applied_here(void **state)
+{
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	const struct confine_limits limits = {
+		.has_memory = true,
+		.memory = 64 * 1024 * 1024,
+		.has_cpus = true,
+		.cpus = 500,
+	};
+
+	(void)state;
+	if (!make_here(&limits, 1 << CONFINE_LIMIT_MEMORY | 1 << CONFINE_LIMIT_CPUS, &cgroup))
+		return;
+	assert_int_equal(touch_memory(&cgroup, 1000000), 0);
+	assert_int_not_equal(touch_memory(&cgroup, 150000000), 0);
+	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
+}
+
+/* A group that cannot be removed is told (HLB-26), and is removed once it can be. */
+static void
+a_group_that_stays_busy_is_told(void **state)
+{
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	char inner[1200];
+
+	(void)state;
+	const struct confine_limits ten = { .has_pids = true, .pids = 10 };
+	if (!make_here(&ten, 1 << CONFINE_LIMIT_PIDS, &cgroup))
+		return;
+	snprintf(inner, sizeof(inner), "%s/inner", cgroup.dirs[0]);
+	assert_int_equal(mkdir(inner, 0755), 0);
+	assert_int_equal(confine_cgroup_remove(&cgroup, &err), -1);
+	assert_string_equal(hl_code_info(err.code)->id, "HLB-26");
+	assert_int_equal(rmdir(inner), 0);
+	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(v2_applies_all_in_one_group, setup, teardown),
+		cmocka_unit_test_setup_teardown(v2_without_the_controller_names_it, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(v2_uses_the_group_beside_ours_when_ours_is_full,
+		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_group_that_exists_or_cannot_be_entered_is_not_used, setup, teardown),
+		cmocka_unit_test_setup_teardown(places_are_found_or_their_absence_is_told, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(a_name_with_a_slash_is_refused, setup, teardown),
+		cmocka_unit_test(u32_the_kernel_refuses_past_pids_and_removal_kills),
+		cmocka_unit_test(a_refused_number_is_missing),
+		cmocka_unit_test(memory_and_cpus_are_applied_here),
+		cmocka_unit_test(a_group_that_stays_busy_is_told),
+	};
+
+	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}
