@@ -12,6 +12,7 @@ lint: check-headers all
 	sh tests/lint/sizes.sh
 	sh tests/lint/codes.sh
 	sh tests/lint/words.sh
+	sh tests/lint/after-fork.sh
 	sh tests/lint/runner-elf.sh $(B)/hermes-runner
 	shellcheck -S warning $(sh-files)
 

@@ -161,8 +161,7 @@ test_the_table_is_sorted_unique_and_whole(void **state)
 		assert_true(strlen(option->control) > 2);
 		assert_int_equal(strncmp(option->since, "1.", 2), 0);
 		/* A rule that hands its option to the engine needs a place to put it. */
-		if (option->rule == ENGINE_RULE_KEPT ||
-		    option->rule == ENGINE_RULE_NUMBER_KEPT)
+		if (option->rule == ENGINE_RULE_KEPT || option->rule == ENGINE_RULE_NUMBER_KEPT)
 			assert_true(option->json[0] != '\0');
 	}
 }

@@ -1,0 +1,26 @@
+#!/bin/sh
+# What runs between clone and exec shares its memory with the launcher: no function of libc may be
+# called there. Looks at what the object files need from outside.
+set -eu
+
+status=0
+check() {
+	object=$1
+	shift
+	needs=$(nm -u "$object" | awk '{ print $2 }')
+	for symbol in $needs; do
+		case " __stack_chk_fail memset memcpy _GLOBAL_OFFSET_TABLE_ $* " in
+		*" $symbol "*) ;;
+		*)
+			echo "$object: needs $symbol, which is not for code after a fork"
+			status=1
+			;;
+		esac
+	done
+}
+
+check build/obj/backends/local/child.o
+# After the launcher's death: calls of signal-safety(7) only.
+check build/obj/confine/limits_remove.o __errno_location open close read write kill getpid rmdir \
+	nanosleep clock_gettime strlen strrchr __memcpy_chk
+exit $status
