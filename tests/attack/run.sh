@@ -1,0 +1,147 @@
+#!/bin/bash
+# The escape suite: every attempt of attack.c inside the sandbox, at each level, started by each kind of
+# caller, against expected.txt; then the siblings, in which the control is away and the same attempt
+# works.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+EXPECTED=$ROOT/tests/attack/expected.txt
+TAG=t$$
+
+# Static: it must run in any root, also in one without libraries.
+ATTACK=$TMP/bin/attack
+make -C "$ROOT" -s build/kernel-headers/.done >/dev/null
+if ! "${MUSL_CC:-musl-gcc}" -static -std=gnu17 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -I"$ROOT" \
+	-isystem "$ROOT/build/kernel-headers" -o "$ATTACK" "$ROOT"/tests/attack/*.c; then
+	fail "the attempts are built"
+	done_testing
+	exit 1
+fi
+
+# ids SIBLING: the attempts whose refusal that sibling proves
+ids() {
+	awk -v kind="$1" '!/^#/ && $4 == kind { print $1 }' "$EXPECTED"
+}
+
+# Compares "id answer" lines with a column of the table.
+judge() {
+	local name=$1 column=$2 answers=$3 id want got
+	while read -r id want; do
+		got=$(awk -v id="$id" '$1 == id { print $2 }' <<<"$answers")
+		if grep -qxE -- "$want" <<<"$got"; then
+			pass "$name: $id $got"
+		else
+			fail "$name: $id" "got  ${got:-nothing}" "want $want"
+		fi
+	done < <(awk -v column="$column" '!/^#/ && NF { print $1, $column }' "$EXPECTED")
+	# An attempt without a row would be an attempt without a judge.
+	got=$(awk '{ print $1 }' <<<"$answers" | sort)
+	is "$name: every attempt has a row" "$(comm -23 <(printf '%s\n' "$got") \
+		<(awk '!/^#/ && NF { print $1 }' "$EXPECTED" | sort))" ""
+}
+
+# must_work NAME KIND ANSWERS: the siblings of that kind are all ALLOWED
+must_work() {
+	local id got
+	for id in $(ids "$2"); do
+		got=$(awk -v id="$id" '$1 == id { print $2 }' <<<"$3")
+		is "$1: $id works" "$got" ALLOWED
+	done
+}
+
+# ---------------------------------------------------------------------------------------------------
+# What is outside, for the attempts to look for
+mkfifo "$TMP/plant"
+"$ATTACK" plant "$TAG" <"$TMP/plant" >"$TMP/planted" &
+PLANT_PID=$!
+exec 9>"$TMP/plant"
+wait_until 10 test -s "$TMP/planted" || echo "nothing was planted"
+read -r PORT KEY <"$TMP/planted"
+planted=("/tmp/hl-attack-$TAG" "/dev/shm/hl-attack-$TAG" "/run/hl-attack-$TAG"
+	"/var/lib/hl-attack-$TAG" "/root/.hl-attack-$TAG")
+cleanup() {
+	rm -f "${planted[@]}"
+	exec 9>&-
+	wait "$PLANT_PID"
+	rm -rf "$TMP"
+}
+trap cleanup EXIT
+for file in "${planted[@]}"; do
+	echo canary >"$file" 2>/dev/null
+done
+chmod 600 "/var/lib/hl-attack-$TAG" 2>/dev/null
+
+prepare() {
+	as "$1" true
+	local dir=$TMP/work.$1
+	mkdir -p "$dir/.hermes" "$dir/secret"
+	echo canary | tee "$dir/.hermes/policy.yaml" "$dir/secret/key" >/dev/null
+	ln -sfn "/tmp/hl-attack-$TAG" "$dir/link-out"
+	cp "$ATTACK" "$dir/attack"
+	[ "$1" != user ] || chown -R -h $NOBODY:$NOBODY "$dir"
+	# A root caller's command is another user: it may write where that one may.
+	[ "$1" != root ] || chmod -R a+rwX "$dir"
+}
+
+# level_policy NAME ISOLATION SECCOMP [MORE]
+level_policy() {
+	policy "$1" <<Y
+version: 1
+id: attack/$1
+level: baseline@1
+backends: [local]
+process: {seccomp: {profile: $3}}
+limits: {pids: ${4:-100}, files: ${5:-128}, shm: ${6:-16MiB}}
+local: {isolation: $2}
+fs:
+  deny: ["$TMP/*/secret"]
+  workdir: {access: rw}
+  tmpfs:
+    - {dst: /tmp, size: ${7:-64MiB}, exec: true}
+    - {dst: /var/tmp, size: 16MiB, exec: ${8:-false}}
+    - {dst: /run, size: 16MiB, exec: false}
+Y
+}
+
+# inside CALLER POLICY: with a descriptor, a secret and a loader variable to leak
+inside() {
+	SECRET_TOKEN=canary LD_PRELOAD='' BASH_ENV=/x as "$1" "$LAUNCH" --policy "$2" -- \
+		./attack inside "$TAG" "$PORT" "$KEY" 7</ 9>&- 2>"$TMP/err" </dev/null
+}
+
+confined=$(level_policy confined confined default)
+strict=$(level_policy strict strict strict)
+open=$(level_policy open confined none)
+loose=$(level_policy loose confined default 2000 4096 256MiB 256MiB true)
+
+for caller in $CALLERS; do
+	prepare "$caller"
+	answers=$(inside "$caller" "$confined")
+	is "$caller confined: the attempts ran to their end" $? 0
+	is "$caller confined: nothing was said" "$(cat "$TMP/err")" ""
+	judge "$caller confined" 2 "$answers"
+	answers=$(inside "$caller" "$strict")
+	is "$caller strict: the attempts ran to their end" $? 0
+	judge "$caller strict" 3 "$answers"
+	must_work "$caller without the filter" open "$(inside "$caller" "$open")"
+	must_work "$caller with the limit given away" loose "$(inside "$caller" "$loose")"
+
+	# A daemon that left its session is gone when the launcher returns.
+	as "$caller" "$LAUNCH" --policy "$confined" -- sh -c 'setsid sh -c "setsid sleep 86399 &" & sleep 0.2'
+	is "$caller confined: nothing survives" "$(pgrep -fx 'sleep 86399')" ""
+done
+
+# Outside, as root, everything that is marked so works: the attempts are real.
+if [ "$(id -u)" = 0 ]; then
+	mapfile -t outside < <(ids out)
+	answers=$(cd "$TMP/work.root" && SECRET_TOKEN=canary LD_PRELOAD='' "$ATTACK" outside "$TAG" "$PORT" "$KEY" \
+		"${outside[@]}" 7</)
+	must_work "outside as root" out "$answers"
+else
+	skip "outside as root" "this run is not root"
+fi
+
+# The launcher's own files are what they were.
+is "the runner is unchanged" "$(cmp "$ROOT/build/hermes-runner" "$TMP/bin/hermes-runner" 2>&1)" ""
+is "no control group is left" "$(find /sys/fs/cgroup -type d -name "hermes-launch" 2>/dev/null)" ""
+done_testing
