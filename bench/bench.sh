@@ -1,0 +1,77 @@
+#!/bin/bash
+# What a run costs, side by side, in one table: hermes-launch, the floor (bench/floor.c), bubblewrap
+# with a like profile, and the bare command. Interleaved; min, median and p95; ratios of medians.
+# Prints and never fails by time. The last table worth keeping is in bench/RESULTS.md.
+#
+#	make bench			ROUNDS=200 by default
+set -eu
+cd "$(dirname "$0")/.."
+
+B=build/bench
+ROUNDS=${ROUNDS:-200}
+mkdir -p "$B"
+make -s build/kernel-headers/.done build/gen/profiles.h
+"${MUSL_CC:-musl-gcc}" -static -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -I. -Ibuild/gen \
+	-isystem build/kernel-headers -o "$B/floor" bench/floor.c confine/profiles.c base/*.c
+"${CC:-gcc}" -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -o "$B/measure" bench/measure.c
+echo 'int main(void) { return 0; }' >"$B/empty.c"
+"${CC:-gcc}" -O2 -o "$B/empty" "$B/empty.c"
+
+# A place that every caller can reach, with a policy and a ledger of its own.
+TMP=$(mktemp -d /tmp/hermes-launch-bench.XXXXXX)
+trap 'rm -rf "$TMP"' EXIT
+chmod 755 "$TMP"
+mkdir -m 777 "$TMP/work"
+mkdir "$TMP/bin"
+cp build/hermes-launch build/hermes-runner "$B/floor" "$B/measure" "$B/empty" "$TMP/bin/"
+cat >"$TMP/policy.yaml" <<'Y'
+version: 1
+id: bench/plain
+level: baseline@1
+backends: [local]
+Y
+# The same policy, four kilobytes long.
+{
+	cat "$TMP/policy.yaml"
+	echo 'env:'
+	echo '  set:'
+	for i in $(seq 1 130); do
+		printf '    BENCH_VARIABLE_%03d: "value %03d"\n' "$i" "$i"
+	done
+} >"$TMP/big.yaml"
+"$TMP/bin/floor" --filter >"$TMP/filter.bpf"
+export HERMES_LAUNCH_STATE=$TMP/state
+TRUE=$(readlink -f /bin/true)
+HL=$TMP/bin/hermes-launch
+
+# table BASE: rows of measure, with the ratio to the row named BASE
+table() {
+	awk -v base="$1" '
+	{ name[NR] = $1; min[NR] = $2; median[NR] = $3; p95[NR] = $4; rss[NR] = $5; note[NR] = $6; of[$1] = $3 }
+	END {
+		printf "| what | min us | median us | p95 us | x %s | peak KiB |\n|---|---|---|---|---|---|\n", base
+		for (i = 1; i <= NR; i++)
+			printf "| %s | %d | %d | %d | %.2f | %d | %s\n", name[i], min[i], median[i], p95[i],
+				of[base] > 0 ? median[i] / of[base] : 0, rss[i], note[i]
+	}'
+}
+
+echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo none), $(uname -srm), $(nproc) processors, load $(cut -d' ' -f1 </proc/loadavg), $ROUNDS rounds, uid $(id -u)"
+echo
+echo "## One confined run of true"
+echo
+cd "$TMP/work"
+"$TMP/bin/measure" "$ROUNDS" \
+	bare "$TRUE" -- \
+	floor "$TMP/bin/floor" "$TMP/ledger" "$TRUE" -- \
+	hermes-launch "$HL" --policy "$TMP/policy.yaml" -- "$TRUE" -- \
+	bubblewrap "<$TMP/filter.bpf" "$(command -v bwrap)" --unshare-all --die-with-parent --new-session \
+	--ro-bind / / --tmpfs /tmp --tmpfs /var/tmp --tmpfs /run --tmpfs /home --tmpfs /root --proc /proc \
+	--dev /dev --bind "$PWD" "$PWD" --cap-drop ALL --clearenv --seccomp 0 "$TRUE" | table floor
+echo
+echo "## The launcher itself"
+echo
+"$TMP/bin/measure" "$ROUNDS" \
+	empty "$TMP/bin/empty" -- \
+	version "$HL" version -- \
+	policy-check-4KiB "$HL" policy check "$TMP/big.yaml" | table empty
