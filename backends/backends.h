@@ -287,7 +287,7 @@ enum engine_rule {
 };
 
 /* Labels that begin so are the launcher's own. */
-#define ENGINE_LABEL_PREFIX "hermes-launch."
+#define ENGINE_LABEL_PREFIX "dev.hermes-launch."
 
 enum { ENGINE_SETTINGS_MAX = 512 };
 

@@ -73,7 +73,7 @@ static const struct {
 static void
 put_text(char *field, size_t size, const char *text)
 {
-	struct hl_buf buf HL_AUTO(hl_buf_done);
+	struct hl_buf buf HL_AUTO(hl_buf_done) = { 0 };
 
 	hl_buf_init(&buf, 8192);
 	hl_buf_printable(&buf, text, strnlen(text, 1024));
@@ -87,7 +87,7 @@ static void
 put_field_bound(const struct judge *judge, const char *control, struct conflict *conflict)
 {
 	enum policy_field field = policy_field_find(control);
-	struct hl_buf buf HL_AUTO(hl_buf_done);
+	struct hl_buf buf HL_AUTO(hl_buf_done) = { 0 };
 	const struct policy_value *value;
 
 	if (field == POLICY_FIELD_MAX)
@@ -119,7 +119,7 @@ conflict_add(struct judge *judge, const struct ask *ask, const struct cause *cau
 	else
 		snprintf(conflict.door, sizeof(conflict.door), "environment");
 	put_text(conflict.asked, sizeof(conflict.asked), ask->asked);
-	snprintf(conflict.effect, sizeof(conflict.effect), "%s",
+	snprintf(conflict.effect, sizeof(conflict.effect), "the command could %s",
 	    cause->effect != NULL ? cause->effect : row->effect);
 	conflict.origin = (struct hl_origin){ .layer = "built-in" };
 	put_text(conflict.bound, sizeof(conflict.bound),
@@ -130,11 +130,12 @@ conflict_add(struct judge *judge, const struct ask *ask, const struct cause *cau
 		conflict.is_locked = judgement->is_locked;
 		put_text(conflict.bound, sizeof(conflict.bound), judgement->bound);
 	}
-	/* What cannot be told is not done. */
-	if (judge->out->len >= CONFLICTS_MAX)
+	/* What cannot be told is not done, and the last one that is told is then a refusal. */
+	if (judge->out->len == CONFLICTS_MAX) {
 		conflict.action = CONFLICT_REFUSED;
-	else
-		judge->out->items[judge->out->len++] = conflict;
+		judge->out->len--;
+	}
+	judge->out->items[judge->out->len++] = conflict;
 	if (conflict.action == CONFLICT_REFUSED)
 		judge->out->refused++;
 	return conflict.action;
@@ -143,7 +144,7 @@ conflict_add(struct judge *judge, const struct ask *ask, const struct cause *cau
 void
 conflict_note(struct judge *judge, const struct ask *ask, const char *text)
 {
-	struct hl_buf buf HL_AUTO(hl_buf_done);
+	struct hl_buf buf HL_AUTO(hl_buf_done) = { 0 };
 
 	hl_buf_init(&buf, 8192);
 	hl_buf_printable(&buf, ask->asked, strnlen(ask->asked, 1024));

@@ -162,7 +162,7 @@ judge_swap(struct judge *judge)
 static int
 judge_milli(struct judge *judge, const struct ask *ask, uint64_t milli)
 {
-	struct hl_buf text HL_AUTO(hl_buf_done);
+	struct hl_buf text HL_AUTO(hl_buf_done) = { 0 };
 
 	hl_buf_init(&text, 64);
 	hl_buf_put_milli(&text, milli);
@@ -243,8 +243,9 @@ rule_pids(struct judge *judge, const struct ask *ask, const struct engine_settin
 {
 	uint64_t number;
 
+	/* No policy can say that. */
 	if (strcmp(setting->value, "-1") == 0 || strcmp(setting->value, "0") == 0)
-		return judge_field(judge, ask, POLICY_LIMITS_PIDS, "unlimited");
+		return engine_looser(judge, ask, setting, setting->control);
 	if (plain_number(setting->value, strlen(setting->value), UINT32_MAX, &number) == -1)
 		return engine_opaque(judge, ask, setting, setting->control);
 	return judge_field(judge, ask, POLICY_LIMITS_PIDS, setting->value);
@@ -285,6 +286,7 @@ enum ulimit_way {
 	ULIMIT_FILES,  /* limits.files */
 	ULIMIT_PIDS,   /* at most limits.pids */
 	ULIMIT_FINITE, /* any number is less than the engine's own "no limit" */
+	ULIMIT_NONE,   /* the launcher's own: zero */
 	ULIMIT_ZERO,   /* only none at all is certain to be less than the engine's default */
 };
 
@@ -293,7 +295,7 @@ static const struct ulimit {
 	enum ulimit_way way;
 	const char *control;
 } ulimits[] = {
-	{ "core", ULIMIT_ZERO, "process.core_dumps" },
+	{ "core", ULIMIT_NONE, "process.core_dumps" },
 	{ "cpu", ULIMIT_FINITE, "limits.cpus" },
 	{ "data", ULIMIT_FINITE, "limits.memory" },
 	{ "fsize", ULIMIT_FINITE, "limits.disk" },
@@ -337,6 +339,11 @@ judge_ulimit(struct judge *judge, const struct ask *ask, const struct engine_set
 			   : engine_looser(judge, ask, setting, "limits.pids");
 	case ULIMIT_FINITE:
 		return engine_tighten(judge, ask, setting);
+	case ULIMIT_NONE:
+		if (number > 0)
+			return engine_looser(judge, ask, setting, ulimit->control);
+		conflict_note(judge, ask, "changes nothing: there are no core files");
+		return 0;
 	case ULIMIT_ZERO:
 		return number == 0 ? engine_tighten(judge, ask, setting)
 				   : engine_looser(judge, ask, setting, ulimit->control);

@@ -52,17 +52,41 @@ judge_mounts_done(struct judge *judge)
 	judge->deny = NULL;
 }
 
+/* What a symbolic link at path points to, also when nothing is there: heap string. path as it is
+ * when it is no link. A link to a socket that its engine has not made yet is one to that socket. */
+static char *
+follow(const char *path)
+{
+	char *now = plan_path_settle(path);
+
+	for (int i = 0; now != NULL && i < 40; i++) {
+		char target[PATH_MAX];
+		ssize_t len = readlink(now, target, sizeof(target) - 1);
+		char *next;
+
+		if (len < 0)
+			return now;
+		target[len] = '\0';
+		*strrchr(now, '/') = '\0';
+		next = hl_path_normalise(now[0] != '\0' ? now : "/", target);
+		free(now);
+		now = next != NULL ? plan_path_settle(next) : NULL;
+		free(next);
+	}
+	return now;
+}
+
 /* *ret_entry: what forbids path, NULL = nothing. */
 static int
 source_is_forbidden(struct judge *judge, const char *path, const struct deny_entry **ret_entry)
 {
-	char *settled HL_AUTO_FREE = NULL;
 	struct plan_source source = { 0 };
+	char *settled HL_AUTO_FREE = NULL;
 	struct hl_err ignored;
 
 	if (build_deny_list(judge) == -1)
 		return -1;
-	settled = plan_path_settle(path);
+	settled = follow(path);
 	if (settled == NULL)
 		return hl_err_oom(judge->err);
 	*ret_entry = deny_list_forbids_name(judge->deny, path);

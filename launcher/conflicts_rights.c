@@ -333,7 +333,7 @@ rule_log_driver(struct judge *judge, const struct ask *ask, const struct engine_
 {
 	if (strcmp(setting->value, "none") != 0)
 		return engine_opaque(judge, ask, setting, setting->control);
-	engine_keep(judge, setting);
+	conflict_note(judge, ask, "changes nothing: the engine keeps no output");
 	return 0;
 }
 

@@ -4,7 +4,6 @@
  * judged like any other mount; a part that is not known here makes the whole one that cannot be
  * compared.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

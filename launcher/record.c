@@ -178,6 +178,11 @@ record_policy_refuse(struct run *run, const struct policy_findings *findings,
 int
 record_conflict(struct run *run, const struct conflict *conflict, struct hl_err *err)
 {
+	static const char *const actions[] = {
+		[CONFLICT_REFUSED] = "refused",
+		[CONFLICT_WON] = "won",
+		[CONFLICT_DROPPED] = "dropped",
+	};
 	struct audit_record record;
 
 	if (run->audit == NULL)
@@ -192,7 +197,7 @@ record_conflict(struct run *run, const struct conflict *conflict, struct hl_err 
 	audit_put_string(run->audit, &record, "bound", conflict->bound);
 	put_origin(run, &record, &conflict->origin);
 	hl_json_key(json, "action");
-	hl_json_string(json, conflict->action == CONFLICT_REFUSED ? "refused" : "won");
+	hl_json_string(json, actions[conflict->action]);
 	return append(run, &record, err);
 }
 

@@ -109,11 +109,15 @@ void
 report_conflict(const struct conflict *conflict)
 {
 	struct hl_buf text;
+	static const char *const words[] = {
+		[CONFLICT_REFUSED] = "",
+		[CONFLICT_WON] = "ran with a weaker setting: ",
+		[CONFLICT_DROPPED] = "left out: ",
+	};
 	bool is_refused = conflict->action == CONFLICT_REFUSED;
 
 	begin(&text, is_refused ? "refused" : "warning", is_refused ? "\033[1;31m" : "\033[1;33m");
-	if (!is_refused)
-		hl_buf_puts(&text, "ran with a weaker setting: ");
+	hl_buf_puts(&text, words[conflict->action]);
 	hl_buf_printable(&text, conflict->asked, strlen(conflict->asked));
 	hl_buf_putf(&text, " loosens %s [%s]\n", conflict->control,
 	    hl_code_info(conflict->code)->id);
