@@ -45,7 +45,7 @@ for caller in $CALLERS; do
 	cp "$TMP/segment" "$segment"
 	status_is "$caller: the original verifies again (sibling)" 0 audit verify
 
-	for _ in 1 2 3 4 5 6 7 8; do as "$caller" "$LAUNCH" --policy "$good" -- true & done
+	for _ in 1 2 3 4 5 6 7 8; do as_exec "$caller" "$LAUNCH" --policy "$good" -- true & done
 	wait
 	status_is "$caller: eight runs at once keep the chain" 0 audit verify
 	is "$caller: and lose no record" "$(audit show --format json | grep -c '"ev":"run.end"')" 10

@@ -76,7 +76,7 @@ for caller in $CALLERS; do
 
 	for signal in TERM INT HUP; do
 		# A background job of a shell ignores INT; the launcher must be started with it at default.
-		as "$caller" env --default-signal=INT "$LAUNCH" --policy "$base" -- \
+		as_exec "$caller" env --default-signal=INT "$LAUNCH" --policy "$base" -- \
 			sh -c "trap 'exit 55' $signal; echo up; while :; do sleep 0.05; done" >"$TMP/up" 2>/dev/null &
 		pid=$!
 		wait_until 10 grep -q up "$TMP/up"
@@ -86,7 +86,7 @@ for caller in $CALLERS; do
 		is "$caller: $signal is forwarded" "$status" 55
 	done
 
-	as "$caller" "$LAUNCH" --policy "$base" -- sh -c 'echo up; setsid sleep 86303 & sleep 86303' >"$TMP/up" 2>/dev/null &
+	as_exec "$caller" "$LAUNCH" --policy "$base" -- sh -c 'echo up; setsid sleep 86303 & sleep 86303' >"$TMP/up" 2>/dev/null &
 	pid=$!
 	wait_until 10 grep -q up "$TMP/up"
 	kill -KILL $pid

@@ -54,10 +54,12 @@ for caller in $CALLERS; do
 	done
 
 	printf 'echo PWNED\n' >"$TMP/be"
-	out=$(env "BASH_FUNC_ls%%=() { echo PWNED; }" BASH_ENV="$TMP/be" ENV="$TMP/be" PROMPT_COMMAND='echo PWNED' PS4='PWNED' \
-		LD_PRELOAD=/nonexistent.so LD_AUDIT=/nonexistent.so NODE_OPTIONS=--bad PYTHONSTARTUP="$TMP/be" PERL5OPT=-Mbad \
-		RUBYOPT=-rbad JAVA_TOOL_OPTIONS=-bad GIT_SSH_COMMAND=PWNED GIT_EXTERNAL_DIFF=PWNED GCONV_PATH=/t IFS=x \
-		bash -c '"$@" 2>&1' - setpriv --reuid="$(id -u)" "$LAUNCH" --state-dir "$TMP/state.u10" --policy "$plain" -c 'ls /; env; bash -c true' 2>&1)
+	out=$(as "$caller" env "BASH_FUNC_ls%%=() { echo PWNED; }" BASH_ENV="$TMP/be" ENV="$TMP/be" \
+		PROMPT_COMMAND='echo PWNED' PS4=PWNED LD_PRELOAD=/nonexistent.so LD_AUDIT=/nonexistent.so \
+		NODE_OPTIONS=--bad PYTHONSTARTUP="$TMP/be" PERL5OPT=-Mbad RUBYOPT=-rbad JAVA_TOOL_OPTIONS=-bad \
+		GIT_SSH_COMMAND=PWNED GIT_EXTERNAL_DIFF=PWNED GCONV_PATH=/t IFS=x "$LAUNCH" --policy "$plain" \
+		-c 'exec 2>&1; ls /; env; bash -c true; echo end' 2>/dev/null)
+	like "$caller: U10 the commands ran" "$out" '^end$'
 	unlike "$caller: U10 no loader or interpreter variable" "$out" 'PWNED|LD_PRELOAD|LD_AUDIT|NODE_OPTIONS|PYTHONSTARTUP|PERL5OPT|RUBYOPT|JAVA_TOOL|GIT_SSH|GCONV'
 	set_loader=$(policy set-loader <<'Y'
 version: 1
@@ -75,7 +77,7 @@ Y
 	like "$caller: U22 it is told" "$(cat "$TMP/err")" NOT_SET_ANYWHERE
 
 	token=$(make_policy token 'GITLAB_TOKEN')
-	GITLAB_TOKEN=canary-S3CRET-777 run "$LAUNCH" --policy "$token" -- sh -c 'echo up; sleep 2; test "$GITLAB_TOKEN" = canary-S3CRET-777' >"$TMP/up" 2>"$TMP/err" &
+	GITLAB_TOKEN=canary-S3CRET-777 as_exec "$caller" "$LAUNCH" --policy "$token" -- sh -c 'echo up; sleep 2; test "$GITLAB_TOKEN" = canary-S3CRET-777' >"$TMP/up" 2>"$TMP/err" &
 	pid=$!
 	wait_until 10 grep -q up "$TMP/up"
 	hits=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -v -e grep -e 'sh -c' | grep -c 'canary-S3CRET-777')

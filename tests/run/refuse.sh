@@ -69,7 +69,7 @@ for caller in $CALLERS; do
 	refused "$caller: an unknown key (U41)" 'HLP-[0-9]+' --policy "$unknown"
 	like "$caller: U41 the nearest key is named" "$out" 'did you mean "?network'
 	refused "$caller: a control without an enforcer" 'HL[CD]-[0-9]+' --policy "$bridge"
-	refused "$caller: a backend that is not in this version" 'HLB-4[0-9]' --policy "$podman"
+	refused "$caller: a backend that is not in this version" 'HLB-[0-9]+' --policy "$podman"
 	refused "$caller: an override past the bound" 'HLC-[0-9]+' --policy "$good" --network host
 	like "$caller: both places are told" "$out" 'policy .*\.yaml|policy .*baseline@1'
 

@@ -1,0 +1,140 @@
+/*
+ * What the tests of conflicts share: a policy from a text, a request from a few words, the answer.
+ */
+#ifndef HL_TESTS_LAUNCHER_CONFLICTS_CASE_H
+#define HL_TESTS_LAUNCHER_CONFLICTS_CASE_H
+
+#include <sys/stat.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "launcher/launcher.h"
+
+enum {
+	CASE_FIRST_ARGUMENT = 5
+};
+
+/* One judging; big, so never on the stack. */
+struct trial {
+	char dir[64];
+	struct policy *policy;
+	struct request request;
+	struct conflicts conflicts;
+	struct hl_err err;
+	int status;
+	int next; /* number of the next argument */
+};
+
+static inline void
+trial_write(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+}
+
+/* yaml: without the frame's first keys. */
+static inline struct trial *
+trial_new(const char *mode, const char *yaml)
+{
+	struct trial *trial = calloc(1, sizeof(*trial));
+	struct policy_findings findings = { 0 };
+	struct policy_load_request load = { 0 };
+	char path[128], text[4096];
+	const char *files[] = { path };
+
+	assert_non_null(trial);
+	snprintf(trial->dir, sizeof(trial->dir), "/tmp/hl-conflicts-XXXXXX");
+	assert_non_null(mkdtemp(trial->dir));
+	snprintf(path, sizeof(path), "%s/policy.yaml", trial->dir);
+	snprintf(text, sizeof(text), "version: 1\nid: test/conflicts\nmode: %s\n%s", mode, yaml);
+	trial_write(path, text);
+	load.files = files;
+	load.files_len = 1;
+	load.cwd = trial->dir;
+	load.caller = getuid();
+	if (policy_load(&load, &trial->policy, &findings, &trial->err) == -1) {
+		for (size_t i = 0; i < findings.len; i++)
+			print_error("%u:%u: %s\n", findings.items[i].where.line,
+			    findings.items[i].where.column, findings.items[i].message);
+		fail_msg("the policy of the test: %s", trial->err.msg);
+	}
+	policy_findings_done(&findings);
+	trial->request.state_dir = "/tmp/hl-conflicts-state";
+	trial->next = CASE_FIRST_ARGUMENT;
+	return trial;
+}
+
+static inline void
+trial_free(struct trial *trial)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/policy.yaml", trial->dir);
+	(void)unlink(path);
+	(void)rmdir(trial->dir);
+	if (trial->status == 0)
+		conflicts_done(&trial->conflicts);
+	policy_free(trial->policy);
+	free(trial);
+}
+
+static inline void
+trial_add(struct trial *trial, struct request_items *items, const char *text)
+{
+	items->items[items->len++] = (struct request_item){ text, trial->next++ };
+}
+
+static inline void
+trial_set(struct trial *trial, struct request_item *item, const char *text)
+{
+	*item = (struct request_item){ text, trial->next++ };
+}
+
+static inline void
+trial_judge(struct trial *trial)
+{
+	trial->status =
+	    conflicts_judge(trial->policy, &trial->request, &trial->conflicts, &trial->err);
+}
+
+/* args: ends with NULL. */
+static inline struct trial *
+trial_engine(const char *mode, const char *yaml, const char *const *args)
+{
+	struct trial *trial = trial_new(mode, yaml);
+
+	for (; *args != NULL; args++)
+		trial_add(trial, &trial->request.engine_args, *args);
+	trial_judge(trial);
+	return trial;
+}
+
+static inline bool
+trial_has(const struct trial *trial, enum hl_code code)
+{
+	for (size_t i = 0; i < trial->conflicts.len; i++) {
+		if (trial->conflicts.items[i].code == code)
+			return true;
+	}
+	return false;
+}
+
+#define ARGS(...)      \
+ (const char *const[]) \
+ {                     \
+  __VA_ARGS__, NULL    \
+ }
+
+#endif

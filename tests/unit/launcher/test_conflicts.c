@@ -1,0 +1,666 @@
+/*
+ * Requests against a policy: each door of the command line and of the environment, in both modes,
+ * and the cases that other launchers got wrong.
+ */
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "backends/docker/docker.h"
+#include "launcher/conflicts_parts.h"
+#include "tests/unit/launcher/conflicts_case.h"
+
+#include "base/banned.h"
+
+static const char bounded[] =
+    "level: baseline@1\n"
+    "backends: [local, docker]\n"
+    "process: {caps: [CHOWN], allow_root: false}\n"
+    "limits: {memory: {max: 1GiB, default: 512MiB}, wall: {max: 10m, default: 60s}}\n"
+    "fs: {mounts: {allowed: [{src: /usr/share, dst: /data, access: ro}], default: []}}\n"
+    "env: {pass: {allowed: [LANG, \"APP_*\"], default: [LANG]}, set: {FIXED: \"one\"}}\n"
+    "image: [\"busybox:1\", \"debian:12\"]\n";
+
+/* One item of a repeatable option, or one scalar, by name. */
+static struct trial *
+ask(const char *mode, const char *yaml, const char *option, const char *text)
+{
+	struct trial *trial = trial_new(mode, yaml);
+	struct request *request = &trial->request;
+	const struct {
+		const char *name;
+		struct request_items *items;
+		struct request_item *item;
+	} options[] = {
+		{ "--env", &request->env, NULL },
+		{ "--mount", &request->mounts, NULL },
+		{ "--limit", &request->limits, NULL },
+		{ "--engine-arg", &request->engine_args, NULL },
+		{ "--backend", NULL, &request->backend },
+		{ "--network", NULL, &request->network },
+		{ "--image", NULL, &request->image },
+		{ "--user", NULL, &request->user },
+		{ "--timeout", NULL, &request->timeout },
+		{ "--mode", NULL, &request->mode },
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(options); i++) {
+		if (strcmp(options[i].name, option) != 0)
+			continue;
+		if (options[i].items != NULL)
+			trial_add(trial, options[i].items, text);
+		else
+			trial_set(trial, options[i].item, text);
+	}
+	assert_int_equal(trial->next, CASE_FIRST_ARGUMENT + 1);
+	trial_judge(trial);
+	return trial;
+}
+
+static void
+assert_is_fine(const char *yaml, const char *option, const char *text, size_t tightened)
+{
+	struct trial *trial = ask("enforce", yaml, option, text);
+
+	if (trial->status == -1)
+		fail_msg("%s %s: %s", option, text, trial->err.msg);
+	if (trial->conflicts.len > 0)
+		fail_msg("%s %s: [%s]", option, text,
+		    hl_code_info(trial->conflicts.items[0].code)->id);
+	if (trial->conflicts.tightened != tightened)
+		fail_msg("%s %s: %zu tightened", option, text, trial->conflicts.tightened);
+	trial_free(trial);
+}
+
+/* Refused in enforce by that code; in warn the action is as told. */
+static void
+assert_conflict(const char *yaml, const char *option, const char *text, enum hl_code code,
+    enum conflict_action action)
+{
+	struct trial *trial = ask("enforce", yaml, option, text);
+	const struct conflict *conflict = &trial->conflicts.items[0];
+
+	if (trial->status == -1)
+		fail_msg("%s %s: %s", option, text, trial->err.msg);
+	if (trial->conflicts.refused == 0)
+		fail_msg("%s %s: passed", option, text);
+	if (conflict->code != code)
+		fail_msg("%s %s: [%s]", option, text, hl_code_info(conflict->code)->id);
+	assert_int_equal(conflict->action, CONFLICT_REFUSED);
+	assert_string_equal(conflict->door, "argument 5");
+	trial_free(trial);
+	trial = ask("warn", yaml, option, text);
+	assert_int_equal(trial->status, 0);
+	if (trial->conflicts.items[0].action != action)
+		fail_msg("%s %s: action %d in warn", option, text,
+		    trial->conflicts.items[0].action);
+	assert_int_equal(trial->conflicts.refused > 0, action == CONFLICT_REFUSED);
+	trial_free(trial);
+}
+
+static void
+assert_malformed(const char *option, const char *text)
+{
+	struct trial *trial = ask("enforce", bounded, option, text);
+
+	if (trial->status == 0)
+		fail_msg("%s %s: was read", option, text);
+	assert_int_equal(trial->err.code, HLC_09);
+	assert_non_null(strstr(trial->err.msg, "argument 5"));
+	trial_free(trial);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Doors
+ */
+static void
+test_every_request_door(void **state)
+{
+	(void)state;
+	assert_is_fine(bounded, "--limit", "memory=512MiB", 0);
+	assert_is_fine(bounded, "--limit", "limits.memory=1GiB", 1);
+	assert_conflict(bounded, "--limit", "memory=2GiB", HLC_30, CONFLICT_WON);
+	assert_conflict(bounded, "--limit", "memory=unlimited", HLC_30, CONFLICT_WON);
+	assert_malformed("--limit", "memory");
+	assert_malformed("--limit", "=1");
+	assert_malformed("--limit", "memory=lots");
+	assert_malformed("--limit", "colour=red");
+	assert_malformed("--limit", "mode=warn");
+	assert_is_fine(bounded, "--timeout", "60s", 0);
+	assert_is_fine(bounded, "--timeout", "30s", 1);
+	assert_conflict(bounded, "--timeout", "11m", HLC_30, CONFLICT_WON);
+	assert_malformed("--timeout", "10");
+	assert_is_fine(bounded, "--network", "none", 0);
+	assert_is_fine(bounded, "--network", "proxy", 1);
+	assert_conflict(bounded, "--network", "host", HLC_31, CONFLICT_WON);
+	assert_malformed("--network", "HOST");
+	assert_is_fine(bounded, "--user", "1000:1000", 1);
+	assert_conflict(bounded, "--user", "0:0", HLC_14, CONFLICT_WON);
+	assert_conflict(bounded, "--user", "1000:0", HLC_14, CONFLICT_WON);
+	assert_malformed("--user", "root");
+	assert_is_fine(bounded, "--image", "debian:12", 1);
+	assert_conflict(bounded, "--image", "debian:11", HLC_50, CONFLICT_WON);
+	assert_is_fine(bounded, "--backend", "docker", 1);
+	assert_conflict(bounded, "--backend", "podman", HLC_60, CONFLICT_WON);
+	assert_conflict(bounded, "--backend", "apptainer", HLC_60, CONFLICT_WON);
+}
+
+static void
+test_root_where_the_policy_permits_it(void **state)
+{
+	(void)state;
+	assert_is_fine("level: baseline@1\nprocess: {allow_root: true}\n", "--user", "0:0", 1);
+	assert_is_fine("level: hermes@1\nbackends: [docker]\n", "--user", "0:0", 1);
+}
+
+static void
+test_mode_is_only_raised(void **state)
+{
+	struct trial *trial;
+
+	(void)state;
+	assert_is_fine(bounded, "--mode", "enforce", 0);
+	assert_malformed("--mode", "off");
+	trial = ask("enforce", bounded, "--mode", "warn");
+	assert_int_equal(trial->status, 0);
+	assert_int_equal(trial->conflicts.refused, 1);
+	assert_int_equal(trial->conflicts.items[0].code, HLC_06); /* HLC-06 */
+	trial_free(trial);
+	/* Raised, and what else is asked is judged in the mode that was asked for. */
+	trial = trial_new("warn", bounded);
+	trial_set(trial, &trial->request.network, "host");
+	trial_set(trial, &trial->request.mode, "enforce");
+	trial_judge(trial);
+	assert_int_equal(trial->conflicts.refused, 1);
+	trial_free(trial);
+	trial = ask("warn", bounded, "--network", "host");
+	assert_int_equal(trial->conflicts.refused, 0);
+	assert_int_equal(policy_get(trial->policy, POLICY_NETWORK_MODE)->number, PLAN_NETWORK_HOST);
+	trial_free(trial);
+}
+
+static void
+test_a_refused_request_changes_nothing(void **state)
+{
+	struct trial *trial = ask("enforce", bounded, "--network", "host");
+
+	(void)state;
+	assert_int_equal(policy_get(trial->policy, POLICY_NETWORK_MODE)->number, PLAN_NETWORK_NONE);
+	trial_free(trial);
+}
+
+static void
+test_the_conflict_tells_both_places(void **state)
+{
+	struct trial *trial = ask("enforce", bounded, "--engine-arg", "--cap-add=SYS_ADMIN");
+	const struct conflict *conflict;
+
+	(void)state;
+	/* The default backend has no engine. */
+	assert_int_equal(trial->status, -1);
+	assert_int_equal(trial->err.code, HLC_07);
+	trial_free(trial);
+
+	trial = trial_new("enforce", bounded);
+	trial_set(trial, &trial->request.backend, "docker");
+	trial_add(trial, &trial->request.engine_args, "--cap-add");
+	trial_add(trial, &trial->request.engine_args, "sys_admin");
+	trial_judge(trial);
+	assert_int_equal(trial->status, 0);
+	assert_int_equal(trial->conflicts.len, 1);
+	conflict = &trial->conflicts.items[0];
+	assert_int_equal(conflict->code, HLC_12); /* HLC-12 */
+	assert_string_equal(conflict->control, "process.caps");
+	assert_string_equal(conflict->asked, "--engine-arg=--cap-add=sys_admin");
+	assert_string_equal(conflict->door, "argument 6");
+	assert_string_equal(conflict->effect,
+	    "the command could mount file systems and leave its namespaces");
+	assert_non_null(conflict->origin.where.file);
+	assert_true(conflict->origin.where.line > 0);
+	trial_free(trial);
+}
+
+static void
+test_locked_fields_refuse_every_touch(void **state)
+{
+	static const char locked[] = "level: open@1\n"
+				     "backends: [docker]\n"
+				     "limits: {memory: 1GiB, pids: 100}\n"
+				     "process: {caps: [CHOWN, KILL]}\n"
+				     "fs: {tmpfs: [{dst: /scratch, size: 64MiB, exec: false}]}\n"
+				     "lock: [limits.memory, process.caps, env.set, fs.tmpfs]\n";
+	static const struct {
+		const char *option, *text;
+	} touches[] = {
+		{ "--limit", "memory=512MiB" },
+		{ "--engine-arg", "--memory=512m" },
+		{ "--engine-arg", "--memory-reservation=16m" },
+		{ "--engine-arg", "--cap-drop=KILL" },
+		{ "--engine-arg", "--cap-drop=ALL" },
+		{ "--engine-arg", "--tmpfs=/scratch:size=1m" },
+		{ "--env", "APP_LEVEL=3" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(touches); i++) {
+		struct trial *trial = ask("enforce", locked, touches[i].option, touches[i].text);
+
+		if (trial->status != 0 || trial->conflicts.refused != 1)
+			fail_msg("%s was not refused", touches[i].text);
+		assert_true(trial->conflicts.items[0].is_locked);
+		trial_free(trial);
+	}
+	/* A field beside them may be tightened as ever. */
+	assert_is_fine(locked, "--limit", "pids=50", 1);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Variables
+ */
+static void
+test_variables(void **state)
+{
+	struct trial *trial;
+
+	(void)state;
+	assert_is_fine(bounded, "--env", "LANG", 0);
+	assert_is_fine(bounded, "--env", "APP_LEVEL", 1);
+	assert_is_fine(bounded, "--env", "APP_LEVEL=3", 1);
+	assert_conflict(bounded, "--env", "OTHER", HLC_40, CONFLICT_WON);
+	assert_conflict(bounded, "--env", "OTHER=1", HLC_40, CONFLICT_WON);
+	assert_malformed("--env", "=x");
+	assert_malformed("--env", "A-B=x");
+	assert_malformed("--env", "");
+	/* A protected name passes in no mode. */
+	assert_conflict(bounded, "--env", "ANTHROPIC_API_KEY", HLC_05, CONFLICT_DROPPED);
+	assert_conflict(bounded, "--env", "LD_PRELOAD=/tmp/x.so", HLC_05, CONFLICT_DROPPED);
+	trial = ask("warn", bounded, "--env", "ANTHROPIC_API_KEY");
+	for (size_t i = 0; i < policy_get(trial->policy, POLICY_ENV_PASS)->items_len; i++)
+		assert_string_not_equal(policy_get(trial->policy, POLICY_ENV_PASS)->items[i].text,
+		    "ANTHROPIC_API_KEY");
+	trial_free(trial);
+	/* A value that the policy has fixed. */
+	trial = ask("enforce", "level: baseline@1\nenv: {set: {FIXED: \"one\"}}\n", "--env",
+	    "FIXED=two");
+	assert_int_equal(trial->conflicts.refused, 1);
+	assert_string_equal(trial->conflicts.items[0].control, "env.set");
+	trial_free(trial);
+	assert_is_fine("level: baseline@1\nenv: {set: {FIXED: \"one\"}}\n", "--env", "FIXED=one",
+	    0);
+}
+
+static void
+test_no_value_of_a_variable_is_told(void **state)
+{
+	static const char *const asked[][2] = {
+		{ "--env", "OTHER=S3CRET-777" },
+		{ "--env", "ANTHROPIC_API_KEY=S3CRET-777" },
+		{ "--env", "0=S3CRET-777" },
+		{ "--engine-arg", "-eOTHER=S3CRET-777" },
+		{ "--engine-arg", "--environ=OTHER=S3CRET-777" },
+		{ "--engine-arg", "-zOTHER=S3CRET-777" },
+		{ "--engine-arg", "S3CRET-777" },
+		{ "--engine-arg", "--privileged=S3CRET-777" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(asked); i++) {
+		struct trial *trial = ask("enforce",
+		    "level: baseline@1\nbackends: [docker]\n"
+		    "env: {pass: [LANG]}\n",
+		    asked[i][0], asked[i][1]);
+
+		assert_true(trial->status == -1 || trial->conflicts.refused > 0);
+		assert_null(strstr(trial->err.msg, "S3CRET"));
+		assert_null(strstr(trial->err.help, "S3CRET"));
+		for (size_t k = 0; k < trial->conflicts.len; k++)
+			assert_null(memmem(&trial->conflicts.items[k],
+			    sizeof(trial->conflicts.items[k]), "S3CRET", 6));
+		trial_free(trial);
+	}
+}
+
+static void
+test_u19_names_are_compared_without_case(void **state)
+{
+	static const char proxied[] = "level: baseline@1\nbackends: [docker]\n"
+				      "network: {mode: proxy}\n";
+
+	(void)state;
+	assert_conflict(proxied, "--env", "openai_api_key", HLC_05, CONFLICT_DROPPED);
+	assert_conflict(proxied, "--env", "https_proxy=http://x", HLC_40, CONFLICT_WON);
+	assert_conflict(proxied, "--env", "Https_Proxy=http://x", HLC_40, CONFLICT_WON);
+	assert_conflict(proxied, "--env", "no_proxy=*", HLC_40, CONFLICT_WON);
+	assert_conflict(proxied, "--env", "ssl_cert_file=/x", HLC_40, CONFLICT_WON);
+	assert_is_fine(proxied, "--env", "http_proxies_seen=1", 1);
+	/* Where a layer names it, its author has decided. */
+	assert_is_fine("level: baseline@1\nenv: {pass: [HTTPS_PROXY]}\n", "--env", "HTTPS_PROXY=x",
+	    1);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Mounts
+ */
+static void
+test_u34_sources_with_separators(void **state)
+{
+	static const char open[] = "level: open@1\nbackends: [docker]\n";
+	struct trial *trial;
+
+	(void)state;
+	assert_is_fine(open, "--mount", "/t/a,b:/dst", 1);
+	assert_is_fine(open, "--mount", "/t/a b\"c':/dst:ro", 1);
+	trial = ask("enforce", open, "--mount", "/t/a:b:/dst");
+	assert_int_equal(trial->status, 0);
+	assert_int_equal(trial->conflicts.tightened, 1);
+	assert_string_equal(policy_get(trial->policy, POLICY_FS_MOUNTS)->items[0].mount.src,
+	    "/t/a:b");
+	assert_string_equal(policy_get(trial->policy, POLICY_FS_MOUNTS)->items[0].mount.dst,
+	    "/dst");
+	assert_int_equal(policy_get(trial->policy, POLICY_FS_MOUNTS)->items[0].mount.access,
+	    POLICY_ACCESS_RW);
+	trial_free(trial);
+	assert_malformed("--mount", "/t/a\nb:/dst");
+	assert_malformed("--mount", "/t/a:/b:/dst");
+	assert_malformed("--mount", "/t/a:/b:wo");
+	assert_malformed("--mount", "/t/a");
+	assert_malformed("--mount", "/t/a:dst");
+	assert_malformed("--mount", ":/dst");
+}
+
+static void
+test_mounts_against_their_bound(void **state)
+{
+	(void)state;
+	assert_is_fine(bounded, "--mount", "/usr/share:/data:ro", 1);
+	assert_is_fine(bounded, "--mount", "/usr/./share/../share:/data/:ro", 1);
+	assert_conflict(bounded, "--mount", "/usr/share:/data", HLC_20, CONFLICT_WON);
+	assert_conflict(bounded, "--mount", "/usr/share:/data:rw", HLC_20, CONFLICT_WON);
+	assert_conflict(bounded, "--mount", "/opt:/data:ro", HLC_20, CONFLICT_WON);
+	assert_conflict(bounded, "--mount", "/usr/share:/elsewhere:ro", HLC_20, CONFLICT_WON);
+}
+
+static void
+test_targets_that_the_sandbox_stands_on(void **state)
+{
+	static const char open[] = "level: open@1\nbackends: [docker]\n";
+
+	(void)state;
+	assert_conflict(open, "--mount", "/opt:/etc/ssl", HLC_20, CONFLICT_WON);
+	assert_malformed("--mount", "/opt:/");
+	assert_conflict(open, "--mount", "/opt:/x/../usr/bin", HLC_20, CONFLICT_WON);
+	assert_malformed("--mount", "/opt:/x/../proc/sys");
+	assert_conflict(open, "--mount", "/opt:/.hermes-runner", HLC_20, CONFLICT_WON);
+	assert_is_fine(open, "--mount", "/opt:/opt/tools:ro", 1);
+	assert_is_fine("level: baseline@1\nfs: {mounts: {allowed: [{src: /opt, dst: /etc/tool, "
+		       "access: ro}], default: []}}\n",
+	    "--mount", "/opt:/etc/tool:ro", 1);
+}
+
+static void
+test_u44_an_empty_list_binds(void **state)
+{
+	struct trial *trial;
+
+	(void)state;
+	assert_int_equal(setenv("HERMES_MOUNTS", "/opt:/data", 1), 0);
+	trial = ask("enforce", "level: baseline@1\nfs: {mounts: []}\n", "--mount", "/opt:/data:ro");
+	assert_int_equal(trial->status, 0);
+	assert_int_equal(trial->conflicts.refused, 1);
+	assert_int_equal(trial->conflicts.items[0].origin.where.line, 5);
+	assert_int_equal(policy_get(trial->policy, POLICY_FS_MOUNTS)->items_len, 0);
+	trial_free(trial);
+	unsetenv("HERMES_MOUNTS");
+	/* Sibling: where no list is written, nothing is bounded. */
+	assert_is_fine("level: baseline@1\n", "--mount", "/opt:/data:ro", 1);
+}
+
+static void
+test_the_floor_under_mounts(void **state)
+{
+	static const char open[] = "level: open@1\nbackends: [docker]\n"
+				   "docker: {endpoint: /tmp/hl-conflicts-engine.sock}\n";
+	static const char *const floors[] = { "/var/run/docker.sock:/s",
+		"/var/run/../run/docker.sock:/s", "/run/docker.sock:/s:ro", "/:/host:ro",
+		"/proc:/p", "/proc/1/root:/p", "/sys/fs:/p:ro", "/usr/../proc/self:/p",
+		"/tmp/hl-conflicts-link:/s", "/tmp/hl-conflicts-hard:/s",
+		"/tmp/hl-conflicts-engine.sock:/s", "/etc/hermes-launch:/p:ro",
+		"/tmp/hl-conflicts-state:/p:ro", "/tmp/hl-conflicts-state/audit:/p:ro",
+		"/tmp/hl-conflicts-up/run/docker.sock:/s" };
+	struct sockaddr_un address = { .sun_family = AF_UNIX,
+		.sun_path = "/tmp/hl-conflicts-engine.sock" };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	(void)unlink("/tmp/hl-conflicts-link");
+	(void)unlink("/tmp/hl-conflicts-hard");
+	(void)unlink("/tmp/hl-conflicts-up");
+	(void)unlink(address.sun_path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(symlink("/run/docker.sock", "/tmp/hl-conflicts-link"), 0);
+	assert_int_equal(symlink("/", "/tmp/hl-conflicts-up"), 0);
+	assert_int_equal(link(address.sun_path, "/tmp/hl-conflicts-hard"), 0);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(floors); i++) {
+		char engine[256];
+
+		assert_conflict(open, "--mount", floors[i], HLC_01, CONFLICT_REFUSED);
+		snprintf(engine, sizeof(engine), "-v%s", floors[i]);
+		assert_conflict(open, "--engine-arg", engine, HLC_01, CONFLICT_REFUSED);
+	}
+	/* Siblings: the same shapes, with nothing to protect behind them. */
+	assert_is_fine(open, "--mount", "/usr/../opt:/s", 1);
+	(void)unlink("/tmp/hl-conflicts-link");
+	assert_int_equal(symlink("/opt", "/tmp/hl-conflicts-link"), 0);
+	assert_is_fine(open, "--mount", "/tmp/hl-conflicts-link:/s", 1);
+	(void)unlink("/tmp/hl-conflicts-link");
+	(void)unlink("/tmp/hl-conflicts-hard");
+	(void)unlink("/tmp/hl-conflicts-up");
+	(void)unlink(address.sun_path);
+	(void)close(fd);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Engine arguments that others let pass
+ */
+static void
+assert_list_is_refused(const char *yaml, const char *const (*list)[3], size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		struct trial *trial = trial_engine("enforce", yaml, list[i]);
+		struct trial *warned = trial_engine("warn", yaml, list[i]);
+
+		if (trial->status != 0 || trial->conflicts.refused == 0)
+			fail_msg("%s %s passed", list[i][0], list[i][1] != NULL ? list[i][1] : "");
+		assert_int_equal(strncmp(trial->conflicts.items[0].door, "argument ", 9), 0);
+		assert_true(strlen(trial->conflicts.items[0].control) > 0);
+		/* In warn each is told as well, whatever becomes of it. */
+		assert_int_equal(warned->status, 0);
+		assert_true(warned->conflicts.len > 0);
+		trial_free(trial);
+		trial_free(warned);
+	}
+}
+
+static void
+test_u46_extra_arguments_with_egress_on(void **state)
+{
+	static const char *const list[][3] = { { "-e", "HTTPS_PROXY=x" }, { "-eHTTPS_PROXY=x" },
+		{ "-ite", "HTTPS_PROXY=x" }, { "--env=https_proxy=x" }, { "--env-file", "f" },
+		{ "--env-file=f" }, { "--net=host" }, { "--network", "c1" },
+		{ "--add-host=host.docker.internal:6.6.6.6" }, { "--dns=6.6.6.6" },
+		{ "-v", "/x:/etc/ssl/certs/hermes-egress-ca.crt" },
+		{ "--mount", "type=bind,src=/opt,dst=/etc/ssl" } };
+
+	(void)state;
+	assert_list_is_refused("level: baseline@1\nbackends: [docker]\nnetwork: {mode: proxy}\n",
+	    list, HL_ARRAY_SIZE(list));
+}
+
+static void
+test_u47_dangerous_options(void **state)
+{
+	static const char *const list[][3] = { { "--privileged" },
+		{ "--security-opt", "no-new-privileges:false" },
+		{ "--security-opt=seccomp=unconfined" }, { "--security-opt=apparmor=unconfined" },
+		{ "--cap-add", "ALL" }, { "--cap-add=cap_sys_admin" }, { "--pid=host" },
+		{ "--ipc=host" }, { "--userns=host" }, { "--cgroupns=host" },
+		{ "--device", "/dev/sda" }, { "--network", "container:x" },
+		{ "-v", "/var/run/docker.sock:/s" }, { "-v", "/var/run/../run/docker.sock:/s" },
+		{ "-v", "/proc:/p" }, { "-v", "/tmp/hl-conflicts-sock:/s" },
+		{ "--volumes-from", "x" } };
+
+	(void)state;
+	(void)unlink("/tmp/hl-conflicts-sock");
+	assert_int_equal(symlink("/var/run/docker.sock", "/tmp/hl-conflicts-sock"), 0);
+	assert_list_is_refused("level: baseline@1\nbackends: [docker]\n", list,
+	    HL_ARRAY_SIZE(list));
+	(void)unlink("/tmp/hl-conflicts-sock");
+}
+
+static void
+test_u56_a_named_engine_that_is_not_there(void **state)
+{
+	(void)state;
+	assert_malformed("--backend", "/opt/none/podman");
+	assert_conflict("level: baseline@1\nbackends: [docker]\n", "--engine-arg",
+	    "--runtime=/opt/none/podman", HLC_04, CONFLICT_WON);
+}
+
+static void
+test_unknown_options_go_on_in_warn_only(void **state)
+{
+	static const char docker[] = "level: baseline@1\nbackends: [docker]\n";
+	struct trial *trial;
+
+	(void)state;
+	assert_conflict(docker, "--engine-arg", "--frobnicate=1", HLC_03,
+	    CONFLICT_WON); /* HLC-03 */
+	trial = ask("warn", docker, "--engine-arg", "--frobnicate=1");
+	assert_int_equal(trial->conflicts.engine_args.len, 1);
+	assert_string_equal(trial->conflicts.engine_args.v[0], "--frobnicate=1");
+	trial_free(trial);
+	trial = ask("warn", docker, "--engine-arg", "--device=/dev/null");
+	assert_string_equal(trial->conflicts.engine_args.v[0], "--device=/dev/null");
+	trial_free(trial);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Environment
+ */
+static struct trial *
+with_variable(const char *mode, const char *yaml, const char *name, const char *value)
+{
+	struct trial *trial = trial_new(mode, yaml);
+
+	assert_int_equal(setenv(name, value, 1), 0);
+	trial_judge(trial);
+	assert_int_equal(unsetenv(name), 0);
+	assert_int_equal(trial->status, 0);
+	return trial;
+}
+
+static void
+test_engine_variables(void **state)
+{
+	static const char named[] = "level: baseline@1\nbackends: [docker]\n"
+				    "docker: {endpoint: /run/a.sock}\n";
+	static const char unnamed[] = "level: baseline@1\nbackends: [docker]\n";
+	static const char *const noted[] = { "DOCKER_CONFIG", "DOCKER_CONTEXT" };
+	struct trial *trial;
+
+	(void)state;
+	trial = with_variable("enforce", named, "DOCKER_HOST", "unix:///run/a.sock");
+	assert_int_equal(trial->conflicts.len, 0);
+	trial_free(trial);
+	trial = with_variable("enforce", named, "DOCKER_HOST", "unix:///run/b.sock");
+	assert_int_equal(trial->conflicts.refused, 1);
+	assert_int_equal(trial->conflicts.items[0].code, HLC_51); /* HLC-51 */
+	assert_string_equal(trial->conflicts.items[0].door, "environment");
+	trial_free(trial);
+	trial = with_variable("enforce", named, "CONTAINER_HOST", "unix:///run/b.sock");
+	assert_int_equal(trial->conflicts.refused, 1);
+	trial_free(trial);
+	trial = with_variable("warn", named, "DOCKER_HOST", "unix:///run/b.sock");
+	assert_int_equal(trial->conflicts.items[0].action, CONFLICT_WON);
+	assert_string_equal(policy_get(trial->policy, POLICY_DOCKER_ENDPOINT)->text, "/run/b.sock");
+	trial_free(trial);
+	/* Where the policy names none the variable is a request like any other. */
+	trial = with_variable("enforce", unnamed, "DOCKER_HOST", "unix:///run/b.sock");
+	assert_int_equal(trial->conflicts.len, 0);
+	assert_string_equal(policy_get(trial->policy, POLICY_DOCKER_ENDPOINT)->text, "/run/b.sock");
+	trial_free(trial);
+	/* An address that cannot be followed is refused in every mode, and not repeated. */
+	trial = with_variable("warn", unnamed, "DOCKER_HOST", "tcp://user:S3CRET@h:1");
+	assert_int_equal(trial->conflicts.refused, 1);
+	assert_null(strstr(trial->conflicts.items[0].asked, "S3CRET"));
+	trial_free(trial);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(noted); i++) {
+		trial = with_variable("enforce", named, noted[i], "somewhere");
+		assert_int_equal(trial->conflicts.len, 0);
+		assert_int_equal(trial->conflicts.notes.len, 1);
+		assert_non_null(strstr(trial->conflicts.notes.v[0], noted[i]));
+		trial_free(trial);
+	}
+	/* Another backend has no such door. */
+	trial = with_variable("enforce", "level: baseline@1\n", "DOCKER_HOST", "tcp://h:1");
+	assert_int_equal(trial->conflicts.len, 0);
+	trial_free(trial);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The table
+ */
+static void
+test_the_table_is_sorted_and_complete(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < conflict_controls_len(); i++) {
+		const struct conflict_control *row = conflict_control_at(i);
+
+		if (i > 0 && strcmp(conflict_control_at(i - 1)->control, row->control) >= 0)
+			fail_msg("%s is out of order", row->control);
+		assert_int_equal(strncmp(hl_code_info(row->code)->id, "HLC-", 4), 0);
+		assert_true(strlen(row->effect) > 10 && strlen(row->effect) < 140);
+		/* The bound is the field's, or is said here. */
+		assert_int_equal(policy_field_find(row->control) == POLICY_FIELD_MAX,
+		    row->bound[0] != '\0');
+	}
+	for (size_t i = 0; i < DOCKER_OPTION_MAX; i++) {
+		const struct docker_option *option = docker_option((enum docker_option_id)i);
+
+		if (conflict_control_find(option->control) == NULL)
+			fail_msg("%s: no row for %s", option->flag, option->control);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_request_door),
+		cmocka_unit_test(test_root_where_the_policy_permits_it),
+		cmocka_unit_test(test_mode_is_only_raised),
+		cmocka_unit_test(test_a_refused_request_changes_nothing),
+		cmocka_unit_test(test_the_conflict_tells_both_places),
+		cmocka_unit_test(test_locked_fields_refuse_every_touch),
+		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_no_value_of_a_variable_is_told),
+		cmocka_unit_test(test_u19_names_are_compared_without_case),
+		cmocka_unit_test(test_u34_sources_with_separators),
+		cmocka_unit_test(test_mounts_against_their_bound),
+		cmocka_unit_test(test_targets_that_the_sandbox_stands_on),
+		cmocka_unit_test(test_u44_an_empty_list_binds),
+		cmocka_unit_test(test_the_floor_under_mounts),
+		cmocka_unit_test(test_u46_extra_arguments_with_egress_on),
+		cmocka_unit_test(test_u47_dangerous_options),
+		cmocka_unit_test(test_u56_a_named_engine_that_is_not_there),
+		cmocka_unit_test(test_unknown_options_go_on_in_warn_only),
+		cmocka_unit_test(test_engine_variables),
+		cmocka_unit_test(test_the_table_is_sorted_and_complete),
+	};
+
+	unsetenv("DOCKER_HOST");
+	unsetenv("DOCKER_CONFIG");
+	unsetenv("DOCKER_CONTEXT");
+	unsetenv("CONTAINER_HOST");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
