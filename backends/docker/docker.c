@@ -1,0 +1,419 @@
+/*
+ * The docker backend: a container of the policy's image, made by the engine behind a unix socket,
+ * with our runner as its first process and the attach connection as the runner's stream.
+ */
+#include "backends/docker/docker.h"
+
+#include <sys/socket.h>
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/docker/helper.h"
+#include "backends/docker/lower.h"
+#include "backends/docker/prepare.h"
+#include "backends/docker/settings.h"
+#include "backends/docker/start.h"
+
+#include "base/banned.h"
+
+enum {
+	OWNER_MAX = 128,
+	BODY_MAX = ENGINE_PACKET_MAX
+};
+
+/* What stop needs, without the plan. */
+struct docker_run {
+	struct docker_helper helper;
+	char name[DOCKER_NAME_SIZE];
+	char run_id[HL_ULID_SIZE];
+	char *helper_path, *endpoint;
+	uint64_t memory; /* for the message, 0 = no limit */
+};
+
+static void
+run_free(struct docker_run *run)
+{
+	if (run == NULL)
+		return;
+	docker_helper_end(&run->helper);
+	free(run->helper_path);
+	free(run->endpoint);
+	free(run);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Facts that only start has
+ */
+
+/* Field 22 of /proc/self/stat, behind the name in parentheses (proc(5)). */
+static void
+start_time(char text[32])
+{
+	struct hl_err ignored = { 0 };
+	struct hl_buf stat;
+	int fd HL_AUTO_FD = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
+	snprintf(text, 32, "0");
+	hl_buf_init(&stat, 4096);
+	if (fd >= 0 && hl_read_file(fd, &stat, "/proc/self/stat", HLI_02, &ignored) == 0) {
+		const char *at = strrchr(stat.data, ')');
+		for (int field = 2; at != NULL && field < 22; field++)
+			at = strchr(at + 1, ' ');
+		if (at != NULL)
+			snprintf(text, 32, "%.20s", at + 1);
+	}
+	text[strcspn(text, " ")] = '\0';
+	hl_buf_done(&stat);
+}
+
+void
+docker_owner(char owner[DOCKER_OWNER_SIZE])
+{
+	struct hl_err ignored = { 0 };
+	struct hl_buf boot;
+	char started[32];
+	int fd HL_AUTO_FD = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	start_time(started);
+	hl_buf_init(&boot, 128);
+	if (fd >= 0 && hl_read_file(fd, &boot, "boot_id", HLI_02, &ignored) < 0)
+		hl_buf_reset(&boot);
+	snprintf(owner, DOCKER_OWNER_SIZE, "%d:%s:%.40s", (int)getpid(), started, boot.data);
+	owner[strcspn(owner, "\n")] = '\0';
+	hl_buf_done(&boot);
+}
+
+/* Of "name", "uid", "name:group" or "uid:gid": is it root, for certain not, or can nobody say? */
+enum image_user {
+	IMAGE_USER_ROOT,
+	IMAGE_USER_OTHER,
+	IMAGE_USER_NAMED
+};
+
+static enum image_user
+judge_user(const char *user)
+{
+	size_t len = strcspn(user, ":");
+
+	if (len == 0 || (len == 4 && memcmp(user, "root", 4) == 0))
+		return IMAGE_USER_ROOT;
+	if (strspn(user, "0") == len)
+		return IMAGE_USER_ROOT;
+	if (strspn(user, "0123456789") == len)
+		return IMAGE_USER_OTHER;
+	return IMAGE_USER_NAMED;
+}
+
+int
+docker_judge_user(const struct plan *plan, const char *user, bool *ret_is_root, struct hl_err *err)
+{
+	if (plan->user_kind != PLAN_USER_IMAGE) {
+		*ret_is_root = plan->uid == 0;
+		return 0;
+	}
+	enum image_user kind = judge_user(user);
+	*ret_is_root = kind == IMAGE_USER_ROOT;
+	if (plan->allow_root || kind == IMAGE_USER_OTHER)
+		return 0;
+	if (kind == IMAGE_USER_ROOT)
+		hl_err_set(err, HLB_49, "the user of image '%s' is root", plan->image);
+	else
+		hl_err_set(err, HLB_49, "whether the user of image '%s' is root cannot be known",
+		    plan->image);
+	return hl_err_help(err,
+	    "give process.user as uid:gid, or let the policy say process.allow_root");
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Start
+ */
+static uint32_t
+limits_wanted(const struct plan *plan, const struct control_gaps *gaps)
+{
+	static const enum plan_limit ours[] = { PLAN_LIMIT_CPUS, PLAN_LIMIT_MEMORY, PLAN_LIMIT_PIDS,
+		PLAN_LIMIT_FILES, PLAN_LIMIT_SHM };
+	uint32_t wanted = 0;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(ours); i++) {
+		bool is_gap = false;
+		for (size_t gap = 0; gaps != NULL && gap < gaps->len; gap++)
+			is_gap |= gaps->items[gap].control == docker_limit_control(ours[i]) &&
+				  gaps->items[gap].may_degrade;
+		if (plan->limits[ours[i]].has && !is_gap)
+			wanted |= 1U << ours[i];
+	}
+	return wanted;
+}
+
+/* An engine that cannot apply a limit says so in a warning and goes on without it. */
+static int
+check_warnings(const struct hl_strv *warnings, uint32_t wanted, struct hl_err *err)
+{
+	for (size_t i = 0; i < warnings->len; i++) {
+		if ((docker_limits_named(warnings->v[i]) & wanted) != 0)
+			return hl_err_set(err, HLB_53, "the engine did not apply a limit: %s",
+			    warnings->v[i]);
+	}
+	return 0;
+}
+
+int
+docker_create(struct docker_helper *helper, const struct plan *plan,
+    const struct docker_facts *facts, struct docker_created *ret_created, struct hl_err *err)
+{
+	struct docker_settings settings = { 0 };
+	char name[DOCKER_NAME_SIZE];
+	struct hl_buf body;
+
+	hl_buf_init(&body, BODY_MAX);
+	docker_container_name(plan, name);
+	int status = docker_settings_fill(&settings, plan, facts, err);
+	if (status == 0) {
+		docker_settings_body(&settings, facts->image, &body);
+		status = hl_buf_check(&body, "request for the engine", err);
+	}
+	if (status == 0)
+		status = docker_helper_create(helper, name, body.data, ret_created, err);
+	docker_settings_done(&settings);
+	hl_buf_done(&body);
+	return status;
+}
+
+static void
+take_opened(struct sandbox *sandbox, const struct plan *plan, struct docker_opened *opened)
+{
+	char *engine = NULL;
+
+	if (asprintf(&engine, "%s unix://%s", opened->engine, plan->endpoint) < 0)
+		engine = NULL;
+	sandbox->engine = engine;
+	sandbox->image_digest = strdup(opened->digest);
+	sandbox->image_env = opened->env;
+	opened->env = (struct hl_strv){ 0 };
+}
+
+/* What the engine leaves to the runner, which also looks from inside whether it is so. */
+static int
+fill_lock(struct sandbox *sandbox, const struct lowered *lowered, struct hl_err *err)
+{
+	hl_buf_init(&sandbox->lock, RUNNER_PAYLOAD_MAX);
+	return confine_encode(&lowered->confinement, &sandbox->lock, err);
+}
+
+struct start_call {
+	const struct plan *plan;
+	const struct lowered *lowered;
+	const struct control_gaps *gaps;
+};
+
+static int
+start_container(struct docker_run *run, const struct start_call *call, struct docker_opened *opened,
+    struct sandbox *sandbox, struct hl_err *err)
+{
+	const struct plan *plan = call->plan;
+	uint32_t wanted = limits_wanted(plan, call->gaps), pid = 0;
+	struct docker_facts facts = { .image = opened->image_id, .gaps = call->gaps };
+	struct docker_created created;
+	char owner[DOCKER_OWNER_SIZE];
+
+	docker_owner(owner);
+	facts.owner = owner;
+	if (docker_judge_user(plan, opened->user, &facts.is_image_root, err) < 0 ||
+	    docker_create(&run->helper, plan, &facts, &created, err) < 0)
+		return -1;
+	int status = check_warnings(&created.warnings, wanted, err);
+	if (status == 0)
+		status = docker_helper_start_container(&run->helper, &pid, err);
+	if (status == 0)
+		status = docker_read_back(plan, wanted, pid, created.id, err);
+	if (status == 0)
+		sandbox->id = strdup(created.id);
+	sandbox->limits_applied = wanted;
+	hl_strv_done(&created.warnings);
+	return status;
+}
+
+static struct docker_run *
+run_new(const struct plan *plan, struct hl_err *err)
+{
+	struct docker_run *run = calloc(1, sizeof(*run));
+
+	if (run == NULL) {
+		hl_err_oom(err);
+		return NULL;
+	}
+	run->helper = (struct docker_helper){ .pidfd = -1, .control = -1, .stream = -1 };
+	docker_container_name(plan, run->name);
+	memcpy(run->run_id, plan->run_id, sizeof(run->run_id));
+	run->helper_path = strdup(plan->helper_path);
+	run->endpoint = strdup(plan->endpoint);
+	if (plan->limits[PLAN_LIMIT_MEMORY].has)
+		run->memory = plan->limits[PLAN_LIMIT_MEMORY].value;
+	if (run->helper_path != NULL && run->endpoint != NULL)
+		return run;
+	hl_err_oom(err);
+	run_free(run);
+	return NULL;
+}
+
+static void
+undo(struct docker_run *run, struct sandbox *sandbox)
+{
+	run_free(run); /* hl-engine removes what it made when its control socket ends */
+	free(sandbox->engine);
+	free(sandbox->image_digest);
+	free(sandbox->id);
+	hl_buf_done(&sandbox->lock);
+	hl_strv_done(&sandbox->image_env);
+}
+
+static int
+docker_start(const struct plan *plan, const struct lowered *lowered,
+    const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err)
+{
+	struct start_call call = { plan, lowered, gaps };
+	struct sandbox sandbox = { .stream = -1, .pidfd = -1 };
+	struct docker_opened opened = { 0 };
+	struct docker_run *run = run_new(plan, err);
+
+	if (run == NULL)
+		return -1;
+	int status = docker_prepare(plan, err);
+	if (status == 0)
+		status = docker_helper_start(&run->helper, plan->helper_path, plan->cancel_fd, err);
+	if (status == 0)
+		status = docker_helper_open(&run->helper, plan, false, &opened, err);
+	if (status == 0) {
+		status = start_container(run, &call, &opened, &sandbox, err);
+		if (status == 0)
+			status = fill_lock(&sandbox, lowered, err);
+		if (status == 0)
+			take_opened(&sandbox, plan, &opened);
+		docker_opened_done(&opened);
+	}
+	if (status < 0) {
+		undo(run, &sandbox);
+		return -1;
+	}
+	run->helper.cancel_fd = -1; /* from now on signals are for the command */
+	sandbox.stream = hl_take_fd(&run->helper.stream);
+	sandbox.pidfd = fcntl(run->helper.pidfd, F_DUPFD_CLOEXEC, 3);
+	sandbox.private_data = run;
+	*ret_sandbox = sandbox;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Stop
+ */
+
+/* hl-engine is gone: another one removes the container, if it is still there. */
+static int
+remove_by_another(struct docker_run *run, struct hl_err *err)
+{
+	struct plan plan = { .endpoint = run->endpoint };
+	struct docker_opened opened = { 0 };
+	struct docker_helper helper;
+	struct hl_buf request, answer;
+
+	if (docker_helper_start(&helper, run->helper_path, -1, err) < 0)
+		return -1;
+	int status = docker_helper_open(&helper, &plan, false, &opened, err);
+	if (status == 0) {
+		docker_opened_done(&opened);
+		hl_buf_init(&request, 4096);
+		hl_wire_put_u8(&request, ENGINE_REMOVE);
+		hl_wire_put_string(&request, run->name);
+		hl_wire_put_string(&request, run->run_id);
+		status = docker_helper_ask(&helper, &request, ENGINE_REMOVED, &answer, err);
+		hl_buf_done(&request);
+		if (status == 0)
+			hl_buf_done(&answer);
+	}
+	docker_helper_end(&helper);
+	return status;
+}
+
+/* The runner's last words, on one line. */
+static void
+put_diagnosis(struct hl_buf *out, const struct docker_end *end)
+{
+	hl_buf_init(out, 1024);
+	if (end->diagnosis[0] != '\0') {
+		size_t len = strcspn(end->diagnosis, "\n");
+		hl_buf_puts(out, ": ");
+		hl_buf_printable(out, end->diagnosis, len < 160 ? len : 160);
+	} else if (end->why[0] != '\0') {
+		hl_buf_putf(out, ": %.200s", end->why);
+	}
+}
+
+static int
+judge_end(const struct docker_run *run, const struct docker_end *end, struct hl_err *err)
+{
+	struct hl_buf diagnosis, size;
+	int status = 0;
+
+	if ((end->flags & ENGINE_END_VANISHED) != 0)
+		return hl_err_set(err, HLB_54, "the engine ended while container '%s' ran%s",
+		    run->name,
+		    (end->flags & ENGINE_END_REMOVED) != 0 ? "" : "; the container may be left");
+	if ((end->flags & ENGINE_END_REMOVED) == 0)
+		return hl_err_set(err, HLB_56, "container '%s' may be left: %s", run->name,
+		    end->why);
+	if ((end->flags & ENGINE_END_BAD_STREAM) != 0)
+		return hl_err_set(err, HLB_43, "the engine's stream of the container is malformed");
+	put_diagnosis(&diagnosis, end);
+	hl_buf_init(&size, 64);
+	hl_buf_put_size(&size, run->memory);
+	if ((end->flags & ENGINE_END_OOM) != 0)
+		status = hl_err_set(err, HLB_55, "the memory limit of %s was reached",
+		    run->memory != 0 ? size.data : "the host");
+	else if ((end->flags & ENGINE_END_SILENT) != 0)
+		status = hl_err_set(err, HLB_61,
+		    "the container ended with status %u before its runner said a word%s",
+		    end->exit_code, diagnosis.data);
+	hl_buf_done(&diagnosis);
+	hl_buf_done(&size);
+	return status;
+}
+
+static int
+docker_stop(struct sandbox *sandbox, struct hl_err *err)
+{
+	struct docker_run *run = sandbox->private_data;
+	struct docker_end end;
+
+	if (run == NULL)
+		return 0;
+	sandbox->private_data = NULL;
+	if (sandbox->stream >= 0)
+		(void)shutdown(sandbox->stream,
+		    SHUT_RDWR); /* the runner ends when its stream does */
+	int status = docker_helper_stop(&run->helper, &end, err);
+	if (status == 0) {
+		status = judge_end(run, &end, err);
+	} else if (run->helper.is_broken) {
+		struct hl_err second = { 0 };
+		docker_helper_end(&run->helper);
+		if (remove_by_another(run, &second) < 0)
+			hl_err_wrap(err, "container '%s' may be left (%.150s)", run->name,
+			    second.msg);
+	}
+	run_free(run);
+	return status;
+}
+
+const struct backend backend_docker = {
+	.name = "docker",
+	.id = BACKEND_DOCKER,
+	.lower = docker_lower,
+	.probe = docker_probe,
+	.start = docker_start,
+	.stop = docker_stop,
+};

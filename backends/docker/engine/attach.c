@@ -1,0 +1,199 @@
+/*
+ * Joining a container: the hijacked connection of POST /containers/ID/attach, and the long wait.
+ *
+ * libcurl makes the connection only; the request head is ours, because after the answer (101, or
+ * 200 from engines that do not upgrade) the connection is no longer HTTP. What comes then is
+ * multiplexed: eight bytes - stream, three zeros, big-endian length - and so many bytes.
+ */
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/docker/engine/engine.h"
+
+#include "base/banned.h"
+
+enum {
+	WAIT_HEAD_MS = 5000
+};
+
+static int
+connect_only(struct engine *engine, struct hl_err *err)
+{
+	curl_socket_t fd = CURL_SOCKET_BAD;
+
+	engine->join = curl_easy_init();
+	if (engine->join == NULL)
+		return hl_err_oom(err);
+	if (api_prepare(engine, engine->join, "/") < 0 ||
+	    curl_easy_setopt(engine->join, CURLOPT_CONNECT_ONLY, 1L) != CURLE_OK)
+		return hl_err_set(err, HLI_02, "cannot prepare a connection");
+	CURLcode result = curl_easy_perform(engine->join);
+	if (result != CURLE_OK)
+		return api_transport_error(engine, result, err);
+	if (curl_easy_getinfo(engine->join, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK ||
+	    fd == CURL_SOCKET_BAD)
+		return hl_err_set(err, HLI_02, "the connection has no socket");
+	engine->relay.attach = fd;
+	return 0;
+}
+
+static int
+send_head(struct engine *engine, struct hl_err *err)
+{
+	struct hl_buf head;
+	int status = -1;
+
+	hl_buf_init(&head, 1024);
+	hl_buf_putf(&head,
+	    "POST %s/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1 HTTP/1.1\r\n"
+	    "Host: localhost\r\n"
+	    "Connection: Upgrade\r\n"
+	    "Upgrade: tcp\r\n"
+	    "Content-Length: 0\r\n\r\n",
+	    engine->prefix, engine->container);
+	/* A fresh socket takes a kilobyte at once. */
+	if (head.failed)
+		hl_err_set(err, HLI_03, "the request is too long");
+	else if (send(engine->relay.attach, head.data, head.len, MSG_NOSIGNAL) != (ssize_t)head.len)
+		hl_err_sys(err, HLB_52, "cannot join the container's streams");
+	else
+		status = 0;
+	hl_buf_done(&head);
+	return status;
+}
+
+/* Byte by byte up to the empty line: what follows it belongs to the stream. */
+static int
+read_head(struct engine *engine, struct hl_buf *head, struct hl_err *err)
+{
+	struct pollfd ready = { .fd = engine->relay.attach, .events = POLLIN };
+	uint64_t until = hl_now_mono_ms() + API_SHORT_MS;
+
+	while (head->len < 4 || memcmp(head->data + head->len - 4, "\r\n\r\n", 4) != 0) {
+		uint64_t now = hl_now_mono_ms();
+		char byte;
+		if (now >= until)
+			return hl_err_set(err, HLB_42,
+			    "the engine did not join the streams in time");
+		ssize_t n = recv(engine->relay.attach, &byte, 1, MSG_DONTWAIT);
+		if (n == 1)
+			hl_buf_putc(head, byte);
+		else if (n == 0)
+			return hl_err_set(err, HLB_52, "the engine closed the container's streams");
+		else if (errno == EAGAIN || errno == EINTR)
+			(void)poll(&ready, 1, (int)(until - now));
+		else
+			return hl_err_sys(err, HLB_52, "cannot read the container's streams");
+		if (head->failed)
+			return hl_err_set(err, HLB_43,
+			    "the engine's head of the streams is too large");
+	}
+	return 0;
+}
+
+/* "HTTP/1.1 101 UPGRADED": three digits behind the first space. */
+static long
+head_status(const struct hl_buf *head)
+{
+	const char *text = head->data;
+	long status = 0;
+
+	if (head->len < 13 || memcmp(text, "HTTP/1.", 7) != 0 || text[8] != ' ')
+		return -1;
+	for (size_t i = 9; i < 12; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -1;
+		status = status * 10 + (text[i] - '0');
+	}
+	return status;
+}
+
+int
+attach_open(struct engine *engine, struct hl_err *err)
+{
+	struct hl_buf head;
+
+	engine->relay.attach = -1;
+	if (connect_only(engine, err) < 0 || send_head(engine, err) < 0)
+		return -1;
+	hl_buf_init(&head, API_HEADERS_MAX);
+	int result = read_head(engine, &head, err);
+	long status = result == 0 ? head_status(&head) : 0;
+	hl_buf_done(&head);
+	if (result < 0)
+		return -1;
+	if (status != 101 && status != 200)
+		return hl_err_set(err, HLB_52,
+		    "the engine does not join the container's streams (status %ld)", status);
+	int flags = fcntl(engine->relay.attach, F_GETFL);
+	if (flags < 0 || fcntl(engine->relay.attach, F_SETFL, flags | O_NONBLOCK) < 0)
+		return hl_err_sys(err, HLI_02, "fcntl");
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The wait
+ */
+static size_t
+take_wait_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct engine *engine = context;
+
+	hl_buf_put(&engine->wait_body, bytes, size * count);
+	return engine->wait_body.failed ? 0 : size * count;
+}
+
+static int
+prepare_wait(struct engine *engine)
+{
+	char path[128];
+	CURLcode result = CURLE_OK;
+
+	snprintf(path, sizeof(path), "/containers/%s/wait?condition=next-exit", engine->container);
+	if (api_prepare(engine, engine->wait, path) < 0)
+		return -1;
+	result |= curl_easy_setopt(engine->wait, CURLOPT_POST, 1L);
+	result |= curl_easy_setopt(engine->wait, CURLOPT_POSTFIELDSIZE, 0L);
+	result |= curl_easy_setopt(engine->wait, CURLOPT_POSTFIELDS, "");
+	result |= curl_easy_setopt(engine->wait, CURLOPT_WRITEFUNCTION, take_wait_body);
+	result |= curl_easy_setopt(engine->wait, CURLOPT_WRITEDATA, engine);
+	return result == CURLE_OK ? 0 : -1;
+}
+
+/* The daemon sends the head of its answer as soon as it waits: only then may the container start,
+ * or a quick end would be missed. An engine that sends it late costs WAIT_HEAD_MS. */
+int
+wait_open(struct engine *engine, struct hl_err *err)
+{
+	uint64_t until = hl_now_mono_ms() + WAIT_HEAD_MS;
+	int running = 1;
+
+	hl_buf_init(&engine->wait_body, 64 * 1024);
+	engine->wait = curl_easy_init();
+	if (engine->wait == NULL)
+		return hl_err_oom(err);
+	if (prepare_wait(engine) < 0 ||
+	    curl_multi_add_handle(engine->multi, engine->wait) != CURLM_OK)
+		return hl_err_set(err, HLI_02, "cannot prepare the wait");
+	while (hl_now_mono_ms() < until) {
+		long status = 0;
+		if (curl_multi_perform(engine->multi, &running) != CURLM_OK || running == 0)
+			return hl_err_set(err, HLB_52,
+			    "the engine does not wait for the container");
+		curl_easy_getinfo(engine->wait, CURLINFO_RESPONSE_CODE, &status);
+		if (status == 200)
+			break;
+		if (status != 0)
+			return hl_err_set(err, HLB_52,
+			    "the engine does not wait for the container (status %ld)", status);
+		(void)curl_multi_poll(engine->multi, NULL, 0, 50, NULL);
+	}
+	engine->is_waiting = true;
+	return 0;
+}

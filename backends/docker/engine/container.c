@@ -1,0 +1,290 @@
+/*
+ * The life of the one container: create, compare, join, start, wait, remove. No AutoRemove: it
+ * would race with the last output and with the status.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/docker/engine/engine.h"
+
+#include "base/banned.h"
+
+enum {
+	REMOVE_TRIES = 20,
+	END_WAIT_MS = 3000
+};
+
+static bool
+is_id(const char *text)
+{
+	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+static void
+take_warnings(const json_t *object, struct hl_strv *warnings)
+{
+	const json_t *list = inspect_member(object, "Warnings");
+
+	for (size_t i = 0; i < json_array_size(list) && warnings->len < ENGINE_WARNINGS_MAX; i++) {
+		const json_t *item = json_array_get(list, i);
+		char safe[ENGINE_TEXT_MAX];
+		if (!json_is_string(item))
+			continue;
+		api_safe_text(json_string_value(item), json_string_length(item), safe);
+		hl_strv_add(warnings, safe);
+	}
+}
+
+/* What the engine really keeps, against what it was asked. */
+static int
+compare(struct engine *engine, const char *body, struct hl_err *err)
+{
+	char path[128];
+	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
+	struct api_reply reply = { 0 };
+	json_t *asked = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
+	json_t *kept = NULL;
+	int status = -1;
+
+	snprintf(path, sizeof(path), "/containers/%s/json", engine->container);
+	if (asked == NULL) {
+		hl_err_set(err, HLI_02, "the request for the engine is not JSON");
+	} else if (api_call(engine, &request, &reply, err) == 0) {
+		if (reply.status != 200)
+			api_refused(&reply, err, HLB_51, "the engine cannot look at the container");
+		else
+			kept = inspect_parse(&reply.body, "container", err);
+		if (kept != NULL)
+			status = inspect_compare(asked, kept, err);
+		hl_buf_done(&reply.body);
+	}
+	json_decref(asked);
+	json_decref(kept);
+	return status;
+}
+
+static int
+take_created(struct engine *engine, const struct api_reply *reply, struct hl_strv *warnings,
+    struct hl_err *err)
+{
+	json_t *object = inspect_parse(&reply->body, "create", err);
+	const char *id = object != NULL ? inspect_string(object, "Id", 64) : NULL;
+	int status = -1;
+
+	if (id != NULL && is_id(id)) {
+		snprintf(engine->container, sizeof(engine->container), "%s", id);
+		take_warnings(object, warnings);
+		status = 0;
+	} else if (object != NULL) {
+		hl_err_set(err, HLB_43, "the engine does not say the container's id");
+	}
+	json_decref(object);
+	return status;
+}
+
+int
+container_create(struct engine *engine, const char *name, const char *body,
+    struct hl_strv *ret_warnings, struct hl_err *err)
+{
+	char *path HL_AUTO_FREE = NULL;
+	struct api_reply reply = { 0 };
+	int status = -1;
+
+	if (asprintf(&path, "/containers/create?name=%s", name) < 0) {
+		path = NULL;
+		return hl_err_oom(err);
+	}
+	struct api_request request = {
+		.method = "POST",
+		.path = path,
+		.body = body,
+		.timeout_ms = API_CREATE_MS,
+	};
+	/* From here on the name may exist, whatever becomes of the answer. */
+	snprintf(engine->container, sizeof(engine->container), "%s", name);
+	engine->may_exist = true;
+	if (api_call(engine, &request, &reply, err) < 0)
+		return -1;
+	if (reply.status == 201) {
+		status = take_created(engine, &reply, ret_warnings, err);
+	} else {
+		engine->may_exist = false; /* refused: a container of this name is not ours */
+		if (reply.status == 409)
+			api_refused(&reply, err, HLB_50, "the container's name is taken");
+		else if (reply.status == 404)
+			api_refused(&reply, err, HLB_45, "the image is gone");
+		else
+			api_refused(&reply, err, HLB_51, "the engine refused the container");
+	}
+	hl_buf_done(&reply.body);
+	return status == 0 ? compare(engine, body, err) : -1;
+}
+
+static uint32_t
+find_pid(struct engine *engine)
+{
+	char path[128];
+	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
+	struct api_reply reply = { 0 };
+	struct hl_err ignored = { 0 };
+	uint64_t pid = 0;
+
+	snprintf(path, sizeof(path), "/containers/%s/json", engine->container);
+	if (api_call(engine, &request, &reply, &ignored) < 0)
+		return 0;
+	json_t *object =
+	    reply.status == 200 ? inspect_parse(&reply.body, "container", &ignored) : NULL;
+	if (object != NULL)
+		pid = inspect_u64(object, "State.Pid");
+	json_decref(object);
+	hl_buf_done(&reply.body);
+	return pid <= INT32_MAX ? (uint32_t)pid : 0;
+}
+
+int
+container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err)
+{
+	char path[128];
+	struct api_request request = { .method = "POST", .path = path, .timeout_ms = API_START_MS };
+	struct api_reply reply = { 0 };
+
+	if (attach_open(engine, err) < 0 || wait_open(engine, err) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/containers/%s/start", engine->container);
+	if (api_call(engine, &request, &reply, err) < 0)
+		return -1;
+	int status = 0;
+	if (reply.status != 204)
+		status =
+		    api_refused(&reply, err, HLB_52, "the engine could not start the container");
+	hl_buf_done(&reply.body);
+	if (status == 0)
+		*ret_pid = find_pid(engine);
+	return status;
+}
+
+static void
+nap_ms(long ms)
+{
+	struct timespec time = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&time, NULL);
+}
+
+/* Also kills. 404: gone already. 409: a removal is under way, so ask again until it is gone. */
+static int
+remove_by(struct engine *engine, const char *key, struct hl_err *err)
+{
+	char path[160];
+	struct api_request request = { .method = "DELETE",
+		.path = path,
+		.timeout_ms = API_START_MS };
+
+	snprintf(path, sizeof(path), "/containers/%s?force=1&v=1", key);
+	for (int i = 0; i < REMOVE_TRIES; i++) {
+		struct api_reply reply = { 0 };
+		if (api_call(engine, &request, &reply, err) < 0)
+			return hl_err_wrap(err, "container '%s' may be left", key);
+		long status = reply.status;
+		if (status != 204 && status != 404)
+			api_refused(&reply, err, HLB_56, "the container could not be removed");
+		hl_buf_done(&reply.body);
+		if (status == 204 || status == 404)
+			return 0;
+		nap_ms(100);
+	}
+	return hl_err_wrap(err, "container '%s'", key);
+}
+
+int
+container_remove(struct engine *engine, struct hl_err *err)
+{
+	if (!engine->may_exist)
+		return 0;
+	if (remove_by(engine, engine->container, err) < 0)
+		return -1;
+	engine->may_exist = false;
+	return 0;
+}
+
+int
+container_remove_named(struct engine *engine, const char *name, const char *run, struct hl_err *err)
+{
+	char path[160];
+	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
+	struct api_reply reply = { 0 };
+	bool is_ours = false;
+
+	snprintf(path, sizeof(path), "/containers/%s/json", name);
+	if (api_call(engine, &request, &reply, err) < 0)
+		return -1;
+	long status = reply.status;
+	if (status == 200) {
+		json_t *object = inspect_parse(&reply.body, "container", err);
+		const json_t *labels =
+		    object != NULL ? inspect_member(object, "Config.Labels") : NULL;
+		const json_t *label = json_object_get(labels, DOCKER_LABEL_RUN);
+		is_ours = json_is_string(label) && strcmp(json_string_value(label), run) == 0;
+		json_decref(object);
+	}
+	hl_buf_done(&reply.body);
+	if (status == 404)
+		return 0;
+	if (!is_ours)
+		return hl_err_set(err, HLB_56, "container '%s' is not of this run", name);
+	return remove_by(engine, name, err);
+}
+
+static void
+ask_for_oom(struct engine *engine, struct container_end *end)
+{
+	char path[128];
+	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
+	struct api_reply reply = { 0 };
+	struct hl_err ignored = { 0 };
+
+	snprintf(path, sizeof(path), "/containers/%s/json", engine->container);
+	if (api_call(engine, &request, &reply, &ignored) < 0)
+		return;
+	json_t *object =
+	    reply.status == 200 ? inspect_parse(&reply.body, "container", &ignored) : NULL;
+	if (object != NULL && inspect_bool(object, "State.OOMKilled"))
+		end->flags |= ENGINE_END_OOM;
+	const char *error = object != NULL ? inspect_string(object, "State.Error", 65536) : NULL;
+	if (error != NULL)
+		api_safe_text(error, strlen(error), end->daemon_error);
+	json_decref(object);
+	hl_buf_done(&reply.body);
+}
+
+void
+container_stop(struct engine *engine, struct container_end *ret_end)
+{
+	struct container_end end = { 0 };
+	struct hl_err err = { 0 };
+
+	engine->relay.is_launcher_done = true;
+	if (engine->is_waiting)
+		relay_run(engine, END_WAIT_MS);
+	if (engine->has_waited) {
+		end.flags |= ENGINE_END_EXITED;
+		end.exit_code = engine->exit_code;
+	}
+	if (engine->may_exist)
+		ask_for_oom(engine, &end);
+	if (engine->is_wait_failed)
+		end.flags |= ENGINE_END_VANISHED;
+	if (!engine->relay.has_output)
+		end.flags |= ENGINE_END_SILENT;
+	if (engine->relay.is_malformed)
+		end.flags |= ENGINE_END_BAD_STREAM;
+	if (container_remove(engine, &err) == 0)
+		end.flags |= ENGINE_END_REMOVED;
+	else
+		snprintf(end.daemon_error, sizeof(end.daemon_error), "%.*s",
+		    (int)sizeof(end.daemon_error) - 1, err.msg);
+	memcpy(end.diagnosis, engine->relay.diagnosis, engine->relay.diagnosis_len);
+	*ret_end = end;
+}

@@ -1,0 +1,164 @@
+/*
+ * hl-engine - the program that speaks to container engines, so that the launcher needs no libcurl.
+ *
+ * One engine object: the control socket, the runner's stream, the daemon, at most one container. It
+ * serves one run and ends. Everything that comes from the daemon is hostile input: capped in api.c
+ * and attach.c, parsed strictly in inspect.c. Private to this folder.
+ */
+#ifndef HL_BACKENDS_DOCKER_ENGINE_ENGINE_H
+#define HL_BACKENDS_DOCKER_ENGINE_ENGINE_H
+
+#include <sys/types.h>
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <curl/curl.h>
+
+#include "backends/docker/protocol.h"
+#include "base/base.h"
+
+enum {
+	API_BODY_MAX = 4 * 1024 * 1024,
+	API_HEADERS_MAX = 64 * 1024,
+	API_SHORT_MS = 10 * 1000,
+	API_CREATE_MS = 60 * 1000,
+	API_START_MS = 60 * 1000,
+	API_PULL_MS = 30 * 60 * 1000,
+	RELAY_BUFFER = 64 * 1024,
+};
+
+/* Bytes on their way from one descriptor to another. */
+struct flow {
+	unsigned char bytes[RELAY_BUFFER];
+	size_t start, len;
+};
+
+struct relay {
+	int attach; /* hijacked connection, -1 = none or ended */
+	struct flow to_runner, to_launcher;
+	unsigned char incoming[RELAY_BUFFER]; /* one read, before it is taken apart */
+	unsigned char head[8];                /* of the multiplexed stream */
+	size_t head_len;
+	uint32_t frame_left;
+	uint8_t frame_stream;
+	bool is_launcher_done; /* no more input will come */
+	bool is_launcher_gone; /* output is thrown away */
+	bool is_half_closed;
+	bool has_output; /* the runner said something */
+	bool is_malformed;
+	char diagnosis[ENGINE_STDERR_MAX];
+	size_t diagnosis_len;
+};
+
+struct engine {
+	int control, stream;
+	char *endpoint;
+	char prefix[16]; /* "/v1.41" */
+	CURL *easy;      /* short requests, one after the other */
+	CURLM *multi;    /* the long wait, beside the relay */
+	CURL *wait;
+	CURL *join; /* keeps the attach connection's socket */
+	struct hl_buf wait_body;
+	bool is_waiting, has_waited, is_wait_failed;
+	uint32_t exit_code;
+	struct relay relay;
+	char *body;         /* what was asked of create, for the comparison */
+	char container[80]; /* id, or the name while the id is not known */
+	bool may_exist;     /* create was sent and not refused: remove it on every way out */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * api.c: one request and its reply
+ */
+struct api_request {
+	const char *method;
+	const char *path; /* behind the version, escaped */
+	const char *body; /* JSON, or NULL */
+	long timeout_ms;
+	/* Instead of collecting: called with each piece; false ends the transfer. */
+	bool (*piece)(const char *bytes, size_t len, void *context);
+	void *context;
+};
+
+struct api_reply {
+	long status;
+	struct hl_buf body;
+};
+
+int api_open(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
+void api_done(struct engine *engine);
+/* Fails on transport; a status of the daemon's is not a failure here. */
+int api_call(struct engine *engine, const struct api_request *request, struct api_reply *ret_reply,
+    struct hl_err *err) HL_MUST_CHECK;
+/* The daemon's own words in an error reply, made safe, behind ours. Returns -1. */
+int api_refused(const struct api_reply *reply, struct hl_err *err, enum hl_code code,
+    const char *what);
+/* Options that every transfer to this daemon has. */
+int api_prepare(struct engine *engine, CURL *easy, const char *path) HL_MUST_CHECK;
+int api_transport_error(const struct engine *engine, CURLcode result, struct hl_err *err);
+/* A text of the daemon's for a message: one line, printable, at most ENGINE_TEXT_MAX bytes. */
+void api_safe_text(const char *text, size_t len, char safe[ENGINE_TEXT_MAX]);
+char *api_escape(struct engine *engine, const char *text) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
+ * inspect.c: what replies say. Objects are the caller's: json_decref().
+ */
+json_t *inspect_parse(const struct hl_buf *body, const char *what, struct hl_err *err);
+/* NULL when it is missing, not a string, or longer than max. */
+const char *inspect_string(const json_t *object, const char *path, size_t max);
+bool inspect_bool(const json_t *object, const char *path);
+uint64_t inspect_u64(const json_t *object, const char *path);
+const json_t *inspect_member(const json_t *object, const char *path);
+/* Compares what was asked with what the engine keeps: every key of the asked HostConfig. */
+int inspect_compare(json_t *asked, const json_t *kept, struct hl_err *err) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
+ * image.c, container.c, attach.c: the steps
+ */
+struct image_facts {
+	char engine[96]; /* "docker 20.10.24" */
+	char daemon_id[128];
+	char id[80];     /* sha256:... */
+	char digest[80]; /* of the manifest when the engine knows it, else the id */
+	char user[128];
+	struct hl_strv env;
+};
+
+struct image_want {
+	const char *image; /* "" = only the engine */
+	unsigned pull;     /* enum plan_pull */
+	bool daemon_id;
+};
+
+int image_open(struct engine *engine, const struct image_want *want, struct image_facts *ret_facts,
+    struct hl_err *err) HL_MUST_CHECK;
+
+int container_create(struct engine *engine, const char *name, const char *body,
+    struct hl_strv *ret_warnings, struct hl_err *err) HL_MUST_CHECK;
+int container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err) HL_MUST_CHECK;
+int container_remove(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
+/* By name, and only when its run label says run. */
+int container_remove_named(struct engine *engine, const char *name, const char *run,
+    struct hl_err *err) HL_MUST_CHECK;
+
+struct container_end {
+	uint32_t flags; /* enum engine_end_flags */
+	uint32_t exit_code;
+	char diagnosis[ENGINE_STDERR_MAX + 1];
+	char daemon_error[ENGINE_TEXT_MAX];
+};
+
+/* Waits a little for the end, then forces it; removes. Nothing here is an error: it is all told. */
+void container_stop(struct engine *engine, struct container_end *ret_end);
+
+int attach_open(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
+/* Begins the long wait and returns when the daemon has it. */
+int wait_open(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
+/* Moves bytes until the control socket is readable (true) or, with timeout_ms >= 0, the time is
+ * over or the container has ended (false). */
+bool relay_run(struct engine *engine, int timeout_ms);
+
+#endif

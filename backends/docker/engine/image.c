@@ -1,0 +1,321 @@
+/*
+ * Before a container: which engine is it, and is the image there?
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/docker/engine/engine.h"
+
+#include "base/banned.h"
+
+enum {
+	API_OURS = 41,
+	API_OLDEST = 40,
+	PULL_LINE_MAX = 64 * 1024
+};
+
+enum pull {
+	PULL_NEVER,
+	PULL_MISSING,
+	PULL_ALWAYS
+}; /* as enum plan_pull */
+
+/* "1.41" as 41; 0 when it is not a version 1.x. */
+static unsigned
+api_minor(const char *text)
+{
+	struct hl_err ignored = { 0 };
+	uint64_t minor;
+
+	if (text == NULL || strncmp(text, "1.", 2) != 0 ||
+	    hl_parse_u64(text + 2, 1, 999, &minor, &ignored) < 0)
+		return 0;
+	return (unsigned)minor;
+}
+
+static int
+get_json(struct engine *engine, const char *path, json_t **ret_object, struct hl_err *err)
+{
+	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
+	struct api_reply reply = { 0 };
+	int status = -1;
+
+	if (api_call(engine, &request, &reply, err) < 0)
+		return -1;
+	if (reply.status != 200)
+		hl_err_set(err, HLB_43, "'%s' does not answer like an engine (status %ld)",
+		    engine->endpoint, reply.status);
+	else
+		*ret_object = inspect_parse(&reply.body, path, err);
+	if (reply.status == 200 && *ret_object != NULL)
+		status = 0;
+	hl_buf_done(&reply.body);
+	return status;
+}
+
+static int
+choose_version(struct engine *engine, struct image_facts *facts, struct hl_err *err)
+{
+	json_t *object = NULL;
+	char version[64] = "";
+
+	if (get_json(engine, "/version", &object, err) < 0)
+		return -1;
+	const char *text = inspect_string(object, "Version", 63);
+	unsigned newest = api_minor(inspect_string(object, "ApiVersion", 16));
+	unsigned oldest = api_minor(inspect_string(object, "MinAPIVersion", 16));
+	if (text != NULL)
+		snprintf(version, sizeof(version), "%s", text);
+	json_decref(object);
+	if (newest == 0 || version[0] == '\0')
+		return hl_err_set(err, HLB_43, "'%s' does not answer like an engine",
+		    engine->endpoint);
+	if (newest < API_OLDEST)
+		return hl_err_set(err, HLB_44, "engine %s has API 1.%u; 1.%d is needed", version,
+		    newest, API_OLDEST);
+	unsigned chosen = newest < API_OURS ? newest : API_OURS;
+	if (chosen < oldest)
+		chosen = oldest; /* a newer engine that has dropped ours */
+	snprintf(engine->prefix, sizeof(engine->prefix), "/v1.%u", chosen);
+	char safe[ENGINE_TEXT_MAX];
+	api_safe_text(version, strlen(version), safe);
+	snprintf(facts->engine, sizeof(facts->engine), "docker %.63s", safe);
+	return 0;
+}
+
+static int
+find_daemon_id(struct engine *engine, struct image_facts *facts, struct hl_err *err)
+{
+	json_t *object = NULL;
+
+	if (get_json(engine, "/info", &object, err) < 0)
+		return -1;
+	const char *id = inspect_string(object, "ID", sizeof(facts->daemon_id) - 1);
+	snprintf(facts->daemon_id, sizeof(facts->daemon_id), "%s", id != NULL ? id : "");
+	json_decref(object);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Pull: the answer is a line of JSON after the other, and its status is 200 also when it fails
+ */
+struct pull_state {
+	struct hl_buf line;
+	char error[ENGINE_TEXT_MAX];
+};
+
+static void
+end_pull_line(struct pull_state *state)
+{
+	struct hl_err ignored = { 0 };
+	json_t *object = state->line.len > 0 ? inspect_parse(&state->line, "pull", &ignored) : NULL;
+	const char *error = object != NULL ? inspect_string(object, "error", PULL_LINE_MAX) : NULL;
+
+	if (error == NULL && object != NULL)
+		error = inspect_string(object, "message", PULL_LINE_MAX); /* of a refused request */
+	if (error != NULL && state->error[0] == '\0')
+		api_safe_text(error, strlen(error), state->error);
+	json_decref(object);
+	hl_buf_reset(&state->line);
+}
+
+static bool
+take_pull_piece(const char *bytes, size_t len, void *context)
+{
+	struct pull_state *state = context;
+
+	for (size_t i = 0; i < len; i++) {
+		if (bytes[i] == '\n')
+			end_pull_line(state);
+		else
+			hl_buf_putc(&state->line, bytes[i]);
+		if (state->line.failed)
+			return false;
+	}
+	return true;
+}
+
+/* Without a tag an engine would pull them all. */
+static char *
+pull_path(struct engine *engine, const char *image)
+{
+	const char *slash = strrchr(image, '/');
+	const char *tail = slash != NULL ? slash : image;
+	bool has_tag = strchr(image, '@') != NULL || strchr(tail, ':') != NULL;
+	char *name HL_AUTO_FREE = api_escape(engine, image);
+	char *path = NULL;
+
+	if (name == NULL || asprintf(&path, "/images/create?fromImage=%s%s", name,
+				has_tag ? "" : "&tag=latest") < 0)
+		return NULL;
+	return path;
+}
+
+static int
+pull(struct engine *engine, const char *image, struct hl_err *err)
+{
+	struct pull_state state = { 0 };
+	char *path HL_AUTO_FREE = pull_path(engine, image);
+	struct api_request request = {
+		.method = "POST",
+		.path = path,
+		.timeout_ms = API_PULL_MS,
+		.piece = take_pull_piece,
+		.context = &state,
+	};
+	struct api_reply reply = { 0 };
+
+	if (path == NULL)
+		return hl_err_oom(err);
+	hl_buf_init(&state.line, PULL_LINE_MAX);
+	int status = api_call(engine, &request, &reply, err);
+	if (status == 0) {
+		end_pull_line(&state);
+		if (state.line.failed)
+			status =
+			    hl_err_set(err, HLB_43, "the engine's report of the pull is malformed");
+		else if (state.error[0] != '\0' || reply.status != 200)
+			status = hl_err_set(err, HLB_46, "cannot pull '%s': %s (status %ld)", image,
+			    state.error[0] != '\0' ? state.error : "no reason given", reply.status);
+		hl_buf_done(&reply.body);
+	}
+	hl_buf_done(&state.line);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Inspect
+ */
+
+/* The manifest's digest under the name that was asked, else any, else the image's own id. */
+static void
+choose_digest(const json_t *object, const char *image, struct image_facts *facts)
+{
+	const json_t *digests = inspect_member(object, "RepoDigests");
+	const char *asked = strchr(image, '@');
+
+	snprintf(facts->digest, sizeof(facts->digest), "%s", facts->id);
+	for (size_t i = json_array_size(digests); i-- > 0;) {
+		const json_t *item = json_array_get(digests, i);
+		const char *at = json_is_string(item) ? strchr(json_string_value(item), '@') : NULL;
+		if (at == NULL || strlen(at + 1) >= sizeof(facts->digest))
+			continue;
+		snprintf(facts->digest, sizeof(facts->digest), "%s", at + 1);
+		if (asked != NULL && strcmp(asked, at) == 0)
+			return;
+	}
+}
+
+static int
+check_digest(const char *image, const struct image_facts *facts, struct hl_err *err)
+{
+	const char *at = strchr(image, '@');
+	const char *wanted = at != NULL ? at + 1 : image;
+
+	if (strncmp(wanted, "sha256:", 7) != 0)
+		return 0;
+	if (strcmp(wanted, facts->digest) == 0 || (at == NULL && strcmp(wanted, facts->id) == 0))
+		return 0;
+	return hl_err_set(err, HLB_48, "the engine's image '%s' has the digest '%s'", image,
+	    facts->digest);
+}
+
+static int
+take_env(const json_t *object, struct image_facts *facts, struct hl_err *err)
+{
+	const json_t *env = inspect_member(object, "Config.Env");
+
+	for (size_t i = 0; i < json_array_size(env); i++) {
+		const json_t *item = json_array_get(env, i);
+		const char *text = json_is_string(item) ? json_string_value(item) : NULL;
+		const char *equals = text != NULL ? strchr(text, '=') : NULL;
+		if (equals == NULL || !hl_is_env_name(text, (size_t)(equals - text)))
+			continue;
+		hl_strv_add(&facts->env, text);
+	}
+	return hl_strv_check(&facts->env, "environment of the image", err);
+}
+
+static int
+take_image(const json_t *object, const char *image, struct image_facts *facts, struct hl_err *err)
+{
+	const char *id = inspect_string(object, "Id", sizeof(facts->id) - 1);
+	const char *user = inspect_string(object, "Config.User", sizeof(facts->user) - 1);
+	const json_t *user_member = inspect_member(object, "Config.User");
+
+	if (id == NULL || strncmp(id, "sha256:", 7) != 0)
+		return hl_err_set(err, HLB_43, "the engine does not say the id of '%s'", image);
+	/* An unreadable user must not be taken for none. */
+	if (user == NULL && user_member != NULL && !json_is_null(user_member))
+		return hl_err_set(err, HLB_43, "the user of '%s' is unreadable", image);
+	snprintf(facts->id, sizeof(facts->id), "%s", id);
+	snprintf(facts->user, sizeof(facts->user), "%s", user != NULL ? user : "");
+	choose_digest(object, image, facts);
+	if (check_digest(image, facts, err) < 0)
+		return -1;
+	return take_env(object, facts, err);
+}
+
+/* 1 it is there, 0 it is not, -1 error. */
+static int
+inspect_image(struct engine *engine, const char *image, struct image_facts *facts,
+    struct hl_err *err)
+{
+	char *name HL_AUTO_FREE = api_escape(engine, image);
+	char *path HL_AUTO_FREE = NULL;
+	struct api_reply reply = { 0 };
+	int found = -1;
+
+	if (name == NULL || asprintf(&path, "/images/%s/json", name) < 0) {
+		path = NULL;
+		return hl_err_oom(err);
+	}
+	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
+	if (api_call(engine, &request, &reply, err) < 0)
+		return -1;
+	if (reply.status == 404) {
+		found = 0;
+	} else if (reply.status != 200) {
+		api_refused(&reply, err, HLB_51, "the engine cannot look at the image");
+	} else {
+		json_t *object = inspect_parse(&reply.body, "image", err);
+		if (object != NULL && take_image(object, image, facts, err) == 0)
+			found = 1;
+		json_decref(object);
+	}
+	hl_buf_done(&reply.body);
+	return found;
+}
+
+int
+image_open(struct engine *engine, const struct image_want *want, struct image_facts *ret_facts,
+    struct hl_err *err)
+{
+	const char *image = want->image;
+
+	hl_strv_init(&ret_facts->env, ENGINE_IMAGE_ENV_MAX);
+	if (api_open(engine, err) < 0 || choose_version(engine, ret_facts, err) < 0)
+		return -1;
+	if (want->daemon_id && find_daemon_id(engine, ret_facts, err) < 0)
+		return -1;
+	if (image[0] == '\0')
+		return 0;
+	/* An id names what is here; it cannot be pulled. */
+	bool can_pull = want->pull != PULL_NEVER && strncmp(image, "sha256:", 7) != 0;
+	if (can_pull && want->pull == PULL_ALWAYS && pull(engine, image, err) < 0)
+		return -1;
+	int found = inspect_image(engine, image, ret_facts, err);
+	if (found == 0 && can_pull && want->pull == PULL_MISSING) {
+		if (pull(engine, image, err) < 0)
+			return -1;
+		found = inspect_image(engine, image, ret_facts, err);
+	}
+	if (found == 0) {
+		hl_err_set(err, HLB_45, "image '%s' is not on the engine", image);
+		return hl_err_help(err, "%s",
+		    can_pull ? "the pull brought nothing of that name"
+			     : "pull it by hand, or let the policy pull it: image.pull: missing");
+	}
+	return found > 0 ? 0 : -1;
+}

@@ -1,0 +1,160 @@
+/*
+ * What a daemon's JSON says. Everything is looked up by path, checked for its type and capped: a
+ * missing member is absent, never guessed.
+ */
+#include <string.h>
+
+#include "backends/docker/engine/engine.h"
+
+#include "base/banned.h"
+
+json_t *
+inspect_parse(const struct hl_buf *body, const char *what, struct hl_err *err)
+{
+	json_error_t where;
+	json_t *object = json_loadb(body->data, body->len, JSON_REJECT_DUPLICATES, &where);
+
+	if (object == NULL)
+		hl_err_set(err, HLB_43, "the engine's answer (%s) is not JSON, at byte %d", what,
+		    where.position);
+	return object;
+}
+
+const json_t *
+inspect_member(const json_t *object, const char *path)
+{
+	char key[64];
+
+	while (object != NULL && *path != '\0') {
+		size_t len = strcspn(path, ".");
+		HL_BUG_ON(len >= sizeof(key));
+		memcpy(key, path, len);
+		key[len] = '\0';
+		object = json_object_get(object, key);
+		path += len + (path[len] == '.' ? 1 : 0);
+	}
+	return object;
+}
+
+const char *
+inspect_string(const json_t *object, const char *path, size_t max)
+{
+	const json_t *member = inspect_member(object, path);
+
+	if (!json_is_string(member) || json_string_length(member) > max)
+		return NULL;
+	return json_string_value(member);
+}
+
+bool
+inspect_bool(const json_t *object, const char *path)
+{
+	return json_is_true(inspect_member(object, path));
+}
+
+uint64_t
+inspect_u64(const json_t *object, const char *path)
+{
+	const json_t *member = inspect_member(object, path);
+
+	if (!json_is_integer(member) || json_integer_value(member) < 0)
+		return 0;
+	return (uint64_t)json_integer_value(member);
+}
+
+/* Arrays as sets: an engine may sort them. */
+static bool
+is_same(const json_t *asked, const json_t *kept)
+{
+	if (!json_is_array(asked) || !json_is_array(kept))
+		return json_equal(asked, kept) == 1;
+	if (json_array_size(asked) != json_array_size(kept))
+		return false;
+	for (size_t i = 0; i < json_array_size(asked); i++) {
+		bool is_found = false;
+		for (size_t j = 0; j < json_array_size(kept) && !is_found; j++)
+			is_found =
+			    json_equal(json_array_get(asked, i), json_array_get(kept, j)) == 1;
+		if (!is_found)
+			return false;
+	}
+	return true;
+}
+
+/* LogConfig comes back with an empty Config beside the Type: an object may have more. */
+static bool
+is_kept(json_t *asked, const json_t *kept)
+{
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(asked))
+		return is_same(asked, kept);
+	json_object_foreach(asked, key, value)
+	{
+		if (!is_kept(value, json_object_get(kept, key)))
+			return false;
+	}
+	return true;
+}
+
+static int
+compare_part(json_t *asked, const json_t *kept, const char *part, struct hl_err *err)
+{
+	json_t *want = json_object_get(asked, part);
+	const json_t *have = json_object_get(kept, part);
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(want, key, value)
+	{
+		if (!is_kept(value, json_object_get(have, key)))
+			return hl_err_set(err, HLB_53, "the engine did not take '%s.%s' as asked",
+			    part, key);
+	}
+	return 0;
+}
+
+static bool
+is_nothing(const json_t *value)
+{
+	return value == NULL || json_is_null(value) || json_is_false(value) ||
+	       (json_is_array(value) && json_array_size(value) == 0) ||
+	       (json_is_string(value) && json_string_length(value) == 0);
+}
+
+/* What was not asked must not be there either: an engine may have defaults of its own. */
+static int
+check_nothing_more(const json_t *asked, const json_t *kept, struct hl_err *err)
+{
+	static const char *const powers[] = { "Privileged", "AutoRemove", "CapAdd", "Binds",
+		"Devices", "DeviceCgroupRules", "VolumesFrom", "GroupAdd", "PidMode", "UTSMode" };
+	const json_t *want = json_object_get(asked, "HostConfig");
+	const json_t *have = json_object_get(kept, "HostConfig");
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(powers); i++) {
+		if (json_object_get(want, powers[i]) == NULL &&
+		    !is_nothing(json_object_get(have, powers[i])))
+			return hl_err_set(err, HLB_53,
+			    "the engine set 'HostConfig.%s', which was not asked", powers[i]);
+	}
+	return 0;
+}
+
+int
+inspect_compare(json_t *asked, const json_t *kept, struct hl_err *err)
+{
+	static const char *const members[] = { "User", "Entrypoint", "Cmd", "WorkingDir", "Tty",
+		"Healthcheck", "Labels" };
+
+	if (check_nothing_more(asked, kept, err) < 0)
+		return -1;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(members); i++) {
+		json_t *want = json_object_get(asked, members[i]);
+		const json_t *have = json_object_get(json_object_get(kept, "Config"), members[i]);
+		if (want != NULL && !is_kept(want, have))
+			return hl_err_set(err, HLB_53, "the engine did not take '%s' as asked",
+			    members[i]);
+	}
+	return compare_part(asked, kept, "HostConfig", err);
+}

@@ -1,0 +1,216 @@
+/*
+ * hl-engine: asked by the launcher over descriptor 3, moves the runner's stream over descriptor 4.
+ * Ends when the launcher does, and never leaves the container it made.
+ */
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/docker/engine/engine.h"
+
+#include "base/banned.h"
+
+/* Answers into `out`, or fails and fills err. */
+typedef int answer_fn(struct engine *engine, struct hl_wire *request, struct hl_buf *out,
+    struct hl_err *err);
+
+static int
+check_request(const struct hl_wire *request, struct hl_err *err)
+{
+	return hl_wire_is_complete(request) ? 0 : hl_err_set(err, HLI_02, "a request is malformed");
+}
+
+static void
+put_image_facts(struct hl_buf *out, const struct image_facts *facts)
+{
+	hl_wire_put_u8(out, ENGINE_OPENED);
+	hl_wire_put_string(out, facts->engine);
+	hl_wire_put_string(out, facts->daemon_id);
+	hl_wire_put_string(out, facts->id);
+	hl_wire_put_string(out, facts->digest);
+	hl_wire_put_string(out, facts->user);
+	hl_wire_put_strv(out, &facts->env);
+}
+
+static int
+answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
+{
+	struct image_facts facts = { 0 };
+	const char *endpoint = hl_wire_string(request);
+	const char *image = hl_wire_string(request);
+	struct image_want want = { .image = image };
+	want.pull = hl_wire_u8(request);
+	want.daemon_id = hl_wire_u8(request) != 0;
+
+	if (check_request(request, err) < 0)
+		return -1;
+	free(engine->endpoint);
+	engine->endpoint = strdup(endpoint);
+	if (engine->endpoint == NULL)
+		return hl_err_oom(err);
+	int status = image_open(engine, &want, &facts, err);
+	if (status == 0)
+		put_image_facts(out, &facts);
+	hl_strv_done(&facts.env);
+	return status;
+}
+
+static int
+answer_create(struct engine *engine, struct hl_wire *request, struct hl_buf *out,
+    struct hl_err *err)
+{
+	struct hl_strv warnings;
+	const char *name = hl_wire_string(request);
+	const char *body = hl_wire_string(request);
+
+	if (check_request(request, err) < 0)
+		return -1;
+	if (engine->easy == NULL || engine->may_exist)
+		return hl_err_set(err, HLI_02, "a request came out of order");
+	hl_strv_init(&warnings, ENGINE_WARNINGS_MAX);
+	int status = container_create(engine, name, body, &warnings, err);
+	if (status == 0) {
+		hl_wire_put_u8(out, ENGINE_CREATED);
+		hl_wire_put_string(out, engine->container);
+		hl_wire_put_strv(out, &warnings);
+	}
+	hl_strv_done(&warnings);
+	return status;
+}
+
+static int
+answer_start(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
+{
+	uint32_t pid = 0;
+
+	if (check_request(request, err) < 0)
+		return -1;
+	if (!engine->may_exist || engine->is_waiting)
+		return hl_err_set(err, HLI_02, "a request came out of order");
+	if (container_start(engine, &pid, err) < 0)
+		return -1;
+	hl_wire_put_u8(out, ENGINE_STARTED);
+	hl_wire_put_u32(out, pid);
+	return 0;
+}
+
+static int
+answer_stop(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
+{
+	struct container_end end;
+
+	if (check_request(request, err) < 0)
+		return -1;
+	container_stop(engine, &end);
+	hl_wire_put_u8(out, ENGINE_STOPPED);
+	hl_wire_put_u32(out, end.flags);
+	hl_wire_put_u32(out, end.exit_code);
+	hl_wire_put_bytes(out, end.diagnosis, strlen(end.diagnosis));
+	hl_wire_put_string(out, end.daemon_error);
+	return 0;
+}
+
+static int
+answer_remove(struct engine *engine, struct hl_wire *request, struct hl_buf *out,
+    struct hl_err *err)
+{
+	const char *name = hl_wire_string(request);
+	const char *run = hl_wire_string(request);
+
+	if (check_request(request, err) < 0)
+		return -1;
+	if (engine->easy == NULL)
+		return hl_err_set(err, HLI_02, "a request came out of order");
+	if (container_remove_named(engine, name, run, err) < 0)
+		return -1;
+	hl_wire_put_u8(out, ENGINE_REMOVED);
+	return 0;
+}
+
+static answer_fn *const answers[ENGINE_MESSAGE_MAX] = {
+	[ENGINE_OPEN] = answer_open,
+	[ENGINE_CREATE] = answer_create,
+	[ENGINE_START] = answer_start,
+	[ENGINE_STOP] = answer_stop,
+	[ENGINE_REMOVE] = answer_remove,
+};
+
+static void
+put_failure(struct hl_buf *out, const struct hl_err *err)
+{
+	hl_buf_reset(out);
+	hl_wire_put_u8(out, ENGINE_FAILED);
+	hl_wire_put_string(out, hl_code_info(err->code)->id);
+	hl_wire_put_string(out, err->msg);
+	hl_wire_put_string(out, err->help);
+}
+
+/* false: the launcher is gone, or is not the launcher. A failed start leaves nothing behind. */
+static bool
+serve(struct engine *engine, const unsigned char *packet, size_t len)
+{
+	struct hl_err err = { 0 };
+	struct hl_wire request;
+	struct hl_buf out;
+
+	hl_wire_init(&request, packet, len);
+	unsigned type = hl_wire_u8(&request);
+	if (type >= ENGINE_MESSAGE_MAX || answers[type] == NULL)
+		return false;
+	hl_buf_init(&out, ENGINE_PACKET_MAX);
+	if (answers[type](engine, &request, &out, &err) < 0 ||
+	    hl_buf_check(&out, "answer of the engine", &err) < 0) {
+		struct hl_err second = { 0 };
+		if (container_remove(engine, &second) < 0)
+			hl_err_wrap(&err, "%s; before that", second.msg);
+		put_failure(&out, &err);
+	}
+	ssize_t n = send(engine->control, out.data, out.len, MSG_NOSIGNAL);
+	bool is_sent = n == (ssize_t)out.len;
+	hl_buf_done(&out);
+	return is_sent;
+}
+
+static void
+loop(struct engine *engine)
+{
+	unsigned char *packet HL_AUTO_FREE = malloc(ENGINE_PACKET_MAX);
+
+	while (packet != NULL) {
+		if (engine->is_waiting || engine->relay.attach >= 0)
+			(void)relay_run(engine, -1);
+		ssize_t n = recv(engine->control, packet, ENGINE_PACKET_MAX, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0 || !serve(engine, packet, (size_t)n))
+			return;
+	}
+}
+
+int
+main(void)
+{
+	static struct engine engine = {
+		.control = ENGINE_CONTROL_FD,
+		.stream = ENGINE_STREAM_FD,
+		.relay.attach = -1,
+	};
+	struct hl_err err = { 0 };
+
+	/* Nothing private is held, but what is moved may be: not for a debugger of the same user.
+	 */
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	if (hl_fd_ensure_std(&err) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return 1;
+	loop(&engine);
+	int status = container_remove(&engine, &err) < 0 ? 1 : 0;
+	api_done(&engine);
+	free(engine.endpoint);
+	return status;
+}

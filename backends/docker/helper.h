@@ -1,0 +1,65 @@
+/*
+ * docker, the launcher's half of talking to hl-engine. Private to backends/docker.
+ *
+ * Life cycle: start, then ask (each request has one answer), then end, on every way.
+ */
+#ifndef HL_BACKENDS_DOCKER_HELPER_H
+#define HL_BACKENDS_DOCKER_HELPER_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/backends.h"
+#include "backends/docker/protocol.h"
+#include "base/base.h"
+
+struct docker_helper {
+	pid_t pid; /* 0 = none */
+	int pidfd, control, stream;
+	int cancel_fd;  /* of the plan; -1 = do not listen */
+	bool is_broken; /* it ended, or answered what nobody asked */
+};
+
+int docker_helper_start(struct docker_helper *helper, const char *path, int cancel_fd,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Sends request and reads the answer of type `want` into ret_answer, which the caller releases.
+ * FAILED becomes the error that it says. */
+int docker_helper_ask(struct docker_helper *helper, const struct hl_buf *request,
+    enum engine_message want, struct hl_buf *ret_answer, struct hl_err *err) HL_MUST_CHECK;
+/* Closes its control socket, at which it removes what it made, and waits for it. */
+void docker_helper_end(struct docker_helper *helper);
+
+/* What OPEN tells. */
+struct docker_opened {
+	struct hl_buf answer; /* owner of the strings */
+	const char *engine, *daemon_id, *image_id, *digest, *user;
+	struct hl_strv env;
+};
+
+int docker_helper_open(struct docker_helper *helper, const struct plan *plan, bool wants_daemon_id,
+    struct docker_opened *ret_opened, struct hl_err *err) HL_MUST_CHECK;
+void docker_opened_done(struct docker_opened *opened);
+
+struct docker_created {
+	char id[80];
+	struct hl_strv warnings;
+};
+
+int docker_helper_create(struct docker_helper *helper, const char *name, const char *body,
+    struct docker_created *ret_created, struct hl_err *err) HL_MUST_CHECK;
+int docker_helper_start_container(struct docker_helper *helper, uint32_t *ret_pid,
+    struct hl_err *err) HL_MUST_CHECK;
+
+struct docker_end {
+	uint32_t flags; /* enum engine_end_flags */
+	uint32_t exit_code;
+	char diagnosis[ENGINE_STDERR_MAX + 1]; /* hostile bytes */
+	char why[ENGINE_TEXT_MAX];
+};
+
+int docker_helper_stop(struct docker_helper *helper, struct docker_end *ret_end,
+    struct hl_err *err) HL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * docker, files on this host: private to backends/docker.
+ */
+#ifndef HL_BACKENDS_DOCKER_PREPARE_H
+#define HL_BACKENDS_DOCKER_PREPARE_H
+
+#include "backends/backends.h"
+
+int docker_prepare(const struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+/* Below the state directory, 0700. */
+int docker_make_dir(const struct plan *plan, const char *name, struct hl_err *err) HL_MUST_CHECK;
+/* Whole or not at all, 0600; nothing is done when the content is there already. */
+int docker_write_file(const char *path, const char *content, size_t len,
+    struct hl_err *err) HL_MUST_CHECK;
+
+/* readback.c: bits of enum plan_limit whose value the kernel has, for a process of this host in the
+ * container. A limit that cannot be looked at from here is taken to be as the engine says; one that
+ * differs is an error. */
+int docker_read_back(const struct plan *plan, uint32_t wanted, uint32_t pid, const char *container,
+    struct hl_err *err) HL_MUST_CHECK;
+
+/* probe.c */
+int docker_probe(const struct plan *plan, struct control_gaps *ret_gaps,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Which limit a text of the engine's is about: bits of enum plan_limit, 0 = none. */
+uint32_t docker_limits_named(const char *text);
+
+#endif

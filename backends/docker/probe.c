@@ -1,0 +1,357 @@
+/*
+ * What this engine, here, cannot apply of the plan. Limits are tried: a container of the same image
+ * with the same limits is made, its runner ends at once because its stream does, and what the
+ * engine says is kept below the state directory, per engine, image and limits. A timeout or a
+ * failed pull says nothing about limits and is never kept.
+ */
+#include <sys/socket.h>
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/docker/docker.h"
+#include "backends/docker/helper.h"
+#include "backends/docker/lower.h"
+#include "backends/docker/prepare.h"
+#include "backends/docker/settings.h"
+#include "backends/docker/start.h"
+
+#include "base/banned.h"
+
+enum {
+	CACHE_MAX = 4096,
+	KEY_MAX = 1024,
+	REASON_MAX = 180
+};
+
+struct probed_limit {
+	enum plan_limit limit;
+	const char *name;     /* in the cache */
+	const char *words[4]; /* by which an engine's text names it, lower case */
+};
+
+static const struct probed_limit probed[] = {
+	{ PLAN_LIMIT_MEMORY, "memory", { "memory", "memsw", "swap", NULL } },
+	{ PLAN_LIMIT_CPUS, "cpus", { "cpu", "nano", NULL } },
+	{ PLAN_LIMIT_PIDS, "pids", { "pids", NULL } },
+};
+
+/* Why each of the probed limits cannot be applied; "" = it can. */
+struct outcome {
+	char reasons[HL_ARRAY_SIZE(probed)][REASON_MAX];
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * What a text is about
+ */
+static bool
+has_swap(void)
+{
+	struct hl_err ignored = { 0 };
+	struct hl_buf text;
+	int fd HL_AUTO_FD = open("/proc/swaps", O_RDONLY | O_CLOEXEC);
+
+	hl_buf_init(&text, 64 * 1024);
+	bool is_known = fd >= 0 && hl_read_file(fd, &text, "/proc/swaps", HLI_02, &ignored) == 0;
+	const char *newline = is_known ? strchr(text.data, '\n') : NULL;
+	bool has = !is_known || (newline != NULL && newline[1] != '\0');
+	hl_buf_done(&text);
+	return has;
+}
+
+static bool
+mentions(const char *text, const char *word)
+{
+	return strcasestr(text, word) != NULL;
+}
+
+uint32_t
+docker_limits_named(const char *text)
+{
+	uint32_t named = 0, all = 0;
+
+	/* Without a swap limit memory is limited all the same where there is no swap. */
+	if (mentions(text, "without swap") && !has_swap())
+		return 0;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		uint32_t bit = 1U << probed[i].limit;
+		all |= bit;
+		for (size_t word = 0; probed[i].words[word] != NULL; word++) {
+			if (mentions(text, probed[i].words[word]))
+				named |= bit;
+		}
+	}
+	return named == 0 && mentions(text, "cgroup") ? all : named;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The cache
+ */
+static char *
+cache_path(const struct plan *plan, const struct docker_opened *opened)
+{
+	char digest[HL_SHA256_HEX_SIZE];
+	char *path = NULL;
+	struct hl_buf key;
+
+	hl_buf_init(&key, KEY_MAX);
+	hl_buf_putf(&key, "1\n%s\n%s\n", opened->daemon_id, opened->image_id);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		const struct plan_number *number = &plan->limits[probed[i].limit];
+		if (number->has)
+			hl_buf_putf(&key, "%s=%" PRIu64 "\n", probed[i].name, number->value);
+	}
+	hl_sha256_text(key.data, key.len, digest);
+	/* An engine that does not say who it is cannot be told from another one. */
+	if (!key.failed && opened->daemon_id[0] != '\0' &&
+	    asprintf(&path, "%s/probe/%s", plan->state_dir, digest) < 0)
+		path = NULL;
+	hl_buf_done(&key);
+	return path;
+}
+
+static void
+take_reason(char reason[REASON_MAX], const char *text, size_t len)
+{
+	size_t n = len < REASON_MAX - 1 ? len : REASON_MAX - 1;
+
+	memcpy(reason, text, n);
+	reason[n] = '\0';
+}
+
+/* A line for each limit: "memory ok" or "memory no REASON". Anything else is as if it were not
+ * there. */
+static bool
+read_cache(const char *path, struct outcome *ret_outcome)
+{
+	struct hl_err ignored = { 0 };
+	struct outcome outcome = { 0 };
+	struct hl_buf text;
+	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return false;
+	hl_buf_init(&text, CACHE_MAX);
+	bool is_good = hl_read_file(fd, &text, path, HLI_02, &ignored) == 0;
+	const char *line = text.data;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed) && is_good; i++) {
+		size_t len = strcspn(line, "\n"), name = strlen(probed[i].name);
+		is_good = line[len] == '\n' && len > name + 3 - 1 &&
+			  memcmp(line, probed[i].name, name) == 0;
+		if (is_good && len > name + 4 && memcmp(line + name, " no ", 4) == 0)
+			take_reason(outcome.reasons[i], line + name + 4, len - name - 4);
+		else if (is_good)
+			is_good = len == name + 3 && memcmp(line + name, " ok", 3) == 0;
+		line += len + 1;
+	}
+	is_good = is_good && *line == '\0';
+	hl_buf_done(&text);
+	if (is_good)
+		*ret_outcome = outcome;
+	return is_good;
+}
+
+/* A cache that cannot be written costs time, nothing else. */
+static void
+write_cache(const struct plan *plan, const char *path, const struct outcome *outcome)
+{
+	struct hl_err ignored = { 0 };
+	struct hl_buf text;
+	bool is_written = false;
+
+	hl_buf_init(&text, CACHE_MAX);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++)
+		hl_buf_putf(&text, "%s %s%s\n", probed[i].name,
+		    outcome->reasons[i][0] == '\0' ? "ok" : "no ", outcome->reasons[i]);
+	if (!text.failed && docker_make_dir(plan, "probe", &ignored) == 0)
+		is_written = docker_write_file(path, text.data, text.len, &ignored) == 0;
+	(void)is_written;
+	hl_buf_done(&text);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The trial
+ */
+static void
+note(struct outcome *outcome, uint32_t named, const struct plan *plan, const char *reason)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		if ((named & (1U << probed[i].limit)) == 0 || !plan->limits[probed[i].limit].has ||
+		    outcome->reasons[i][0] != '\0')
+			continue;
+		snprintf(outcome->reasons[i], REASON_MAX, "%.*s", REASON_MAX - 1, reason);
+		for (char *c = outcome->reasons[i]; *c != '\0'; c++) {
+			if ((unsigned char)*c < 0x20)
+				*c = ' ';
+		}
+	}
+}
+
+/* Only the image and the limits: nothing of the host's is mounted but the runner. */
+static int
+trial_plan(const struct plan *plan, const struct outcome *outcome, struct plan *ret_trial,
+    struct hl_err *err)
+{
+	struct plan trial = *plan;
+
+	trial.mounts_len = 0;
+	trial.tmpfs_len = 0;
+	trial.deny = (struct hl_strv){ 0 };
+	trial.home = (struct plan_home){ .kind = PLAN_HOME_TMPFS };
+	trial.network = PLAN_NETWORK_NONE;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		if (outcome->reasons[i][0] != '\0')
+			trial.limits[probed[i].limit].has = false;
+	}
+	if (hl_ulid(trial.run_id, err) < 0)
+		return -1;
+	*ret_trial = trial;
+	return 0;
+}
+
+/* One container. 0: it ran; -1: err says why not. Warnings go to outcome. */
+static int
+run_trial(const struct plan *trial, const struct docker_opened *opened, struct outcome *outcome,
+    struct hl_err *err)
+{
+	struct docker_facts facts = { .image = opened->image_id };
+	struct docker_opened again = { 0 };
+	struct docker_created created;
+	struct docker_helper helper;
+	char owner[DOCKER_OWNER_SIZE];
+	struct docker_end end;
+	uint32_t pid = 0;
+
+	docker_owner(owner);
+	facts.owner = owner;
+	if (docker_judge_user(trial, opened->user, &facts.is_image_root, err) < 0 ||
+	    docker_helper_start(&helper, trial->helper_path, trial->cancel_fd, err) < 0)
+		return -1;
+	int status = docker_helper_open(&helper, trial, false, &again, err);
+	if (status == 0) {
+		docker_opened_done(&again);
+		status = docker_create(&helper, trial, &facts, &created, err);
+	}
+	if (status == 0) {
+		for (size_t i = 0; i < created.warnings.len; i++)
+			note(outcome, docker_limits_named(created.warnings.v[i]), trial,
+			    created.warnings.v[i]);
+		hl_strv_done(&created.warnings);
+		(void)shutdown(helper.stream, SHUT_RDWR);
+		status = docker_helper_start_container(&helper, &pid, err);
+		if (status == 0)
+			status = docker_helper_stop(&helper, &end, err);
+	}
+	docker_helper_end(&helper);
+	return status;
+}
+
+/* Each refusal takes at least one limit away, so this ends. */
+static int
+try_limits(const struct plan *plan, const struct docker_opened *opened, struct outcome *outcome,
+    struct hl_err *err)
+{
+	for (size_t tries = 0; tries <= HL_ARRAY_SIZE(probed); tries++) {
+		struct plan trial;
+		if (trial_plan(plan, outcome, &trial, err) < 0)
+			return -1;
+		if (run_trial(&trial, opened, outcome, err) == 0)
+			return 0;
+		/* Only what the engine refused is about limits; and only what is still asked. */
+		if (err->code != HLB_51 && err->code != HLB_52 && err->code != HLB_53)
+			return -1;
+		struct outcome before = *outcome;
+		note(outcome, docker_limits_named(err->msg), &trial, err->msg);
+		if (memcmp(&before, outcome, sizeof(before)) == 0)
+			return -1;
+	}
+	return -1;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Gaps
+ */
+static void
+add_gap(struct control_gaps *gaps, enum control control, bool may_degrade, const char *reason)
+{
+	HL_BUG_ON(gaps->len >= CONTROL_GAPS_MAX);
+	struct control_gap *gap = &gaps->items[gaps->len++];
+
+	*gap = (struct control_gap){ .control = control, .may_degrade = may_degrade };
+	snprintf(gap->reason, sizeof(gap->reason), "%s", reason);
+}
+
+static void
+add_fixed_gaps(const struct plan *plan, struct control_gaps *gaps)
+{
+	for (size_t i = 0; i < plan->mounts_len; i++) {
+		char reason[200];
+		if (plan->mounts[i].is_exec)
+			continue;
+		snprintf(reason, sizeof(reason), "an engine cannot bind '%.100s' without exec",
+		    plan->mounts[i].dst);
+		add_gap(gaps, CONTROL_MOUNTS, false, reason);
+		break;
+	}
+	if (plan->network == PLAN_NETWORK_PROXY)
+		add_gap(gaps, CONTROL_NETWORK, false, "there is no egress proxy in this version");
+}
+
+static bool
+has_probed_limit(const struct plan *plan)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		if (plan->limits[probed[i].limit].has)
+			return true;
+	}
+	return false;
+}
+
+static int
+find_outcome(const struct plan *plan, struct outcome *outcome, struct hl_err *err)
+{
+	struct docker_opened opened = { 0 };
+	struct docker_helper helper;
+
+	if (docker_helper_start(&helper, plan->helper_path, plan->cancel_fd, err) < 0)
+		return -1;
+	int status = docker_helper_open(&helper, plan, true, &opened, err);
+	docker_helper_end(&helper);
+	if (status < 0)
+		return -1;
+	char *path HL_AUTO_FREE = cache_path(plan, &opened);
+	if (path == NULL || !read_cache(path, outcome)) {
+		status = docker_prepare(plan, err);
+		if (status == 0)
+			status = try_limits(plan, &opened, outcome, err);
+		if (status == 0 && path != NULL)
+			write_cache(plan, path, outcome);
+	}
+	docker_opened_done(&opened);
+	return status;
+}
+
+int
+docker_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_err *err)
+{
+	struct outcome outcome = { 0 };
+
+	ret_gaps->len = 0;
+	add_fixed_gaps(plan, ret_gaps);
+	if (!has_probed_limit(plan))
+		return 0;
+	if (find_outcome(plan, &outcome, err) < 0)
+		return -1;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		const struct plan_number *number = &plan->limits[probed[i].limit];
+		if (outcome.reasons[i][0] != '\0')
+			add_gap(ret_gaps, docker_limit_control(probed[i].limit),
+			    number->may_degrade, outcome.reasons[i]);
+	}
+	return 0;
+}

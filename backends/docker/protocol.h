@@ -1,0 +1,54 @@
+/*
+ * What the launcher and hl-engine say to each other over descriptor 3, a SOCK_SEQPACKET pair: one
+ * message is one packet, a type byte and fields made with base's wire codec. The launcher asks, the
+ * helper answers each request once, with the answer below it or with FAILED. Descriptor 4 is the
+ * runner's stream, bytes only.
+ *
+ * When descriptor 3 ends, the helper kills and deletes what it created, and exits.
+ */
+#ifndef HL_BACKENDS_DOCKER_PROTOCOL_H
+#define HL_BACKENDS_DOCKER_PROTOCOL_H
+
+enum engine_message {
+	ENGINE_OPEN =
+	    1, /* string endpoint, string image ("" = none), u8 enum plan_pull, u8 want id */
+	ENGINE_OPENED,  /* struct engine_facts, in its order */
+	ENGINE_CREATE,  /* string name, string body */
+	ENGINE_CREATED, /* string id, strv warnings */
+	ENGINE_START,   /* empty */
+	ENGINE_STARTED, /* u32 pid on the engine's host, 0 = unknown */
+	ENGINE_STOP,    /* empty */
+	ENGINE_STOPPED, /* struct engine_end, in its order */
+	ENGINE_REMOVE,  /* string name, string run: only a container with that run label */
+	ENGINE_REMOVED, /* empty */
+	ENGINE_FAILED,  /* string code id, string message, string what to do */
+	ENGINE_MESSAGE_MAX
+};
+
+enum {
+	ENGINE_CONTROL_FD = 3,
+	ENGINE_STREAM_FD = 4,
+	ENGINE_PACKET_MAX = 128 * 1024, /* below the kernel's default send buffer (socket(7)) */
+	ENGINE_TEXT_MAX = 400,          /* of a daemon's message that we repeat */
+	ENGINE_IMAGE_ENV_MAX = 512,
+	ENGINE_STDERR_MAX = 4096,
+	ENGINE_WARNINGS_MAX = 16,
+};
+
+/* How it ended. */
+enum engine_end_flags {
+	ENGINE_END_EXITED = 1 << 0,     /* exit_code is known */
+	ENGINE_END_OOM = 1 << 1,        /* the kernel killed for the memory limit */
+	ENGINE_END_VANISHED = 1 << 2,   /* the engine was gone before the container's end */
+	ENGINE_END_SILENT = 1 << 3,     /* not one byte came from the runner */
+	ENGINE_END_REMOVED = 1 << 4,    /* the container is gone */
+	ENGINE_END_BAD_STREAM = 1 << 5, /* the attach stream was malformed */
+};
+
+/* Names that both sides know. */
+#define DOCKER_LABEL_MANAGED "dev.hermes-launch.managed"
+#define DOCKER_LABEL_RUN     "dev.hermes-launch.run"
+#define DOCKER_LABEL_OWNER   "dev.hermes-launch.owner"
+#define DOCKER_LABEL_SPEC    "dev.hermes-launch.spec"
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * docker, settings: the list that lowering makes and that both the command line and the API body
+ * are printed from, so that the two cannot differ. Private to backends/docker.
+ */
+#ifndef HL_BACKENDS_DOCKER_SETTINGS_H
+#define HL_BACKENDS_DOCKER_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/backends.h"
+#include "backends/docker/docker.h"
+#include "base/base.h"
+
+/* Which of the members are used follows from the option's kind; of OBJECT and LIST from the option.
+ */
+struct docker_setting {
+	enum docker_option_id option;
+	char *text;  /* STRING, LIST; MAP: name; TMPFS and MOUNT: target; ULIMIT: name */
+	char *other; /* MAP: value; TMPFS: options; MOUNT: source; LIST: the API's form, or NULL */
+	uint64_t
+	    number; /* INT, BYTES, NANO (thousandths), ULIMIT; BOOL and MOUNT read-only: 0 or 1 */
+	struct hl_origin origin;
+};
+
+enum {
+	DOCKER_SETTINGS_MAX = 2048
+};
+
+struct docker_settings {
+	struct docker_setting *items;
+	size_t len, capacity;
+	bool failed; /* sticky: memory or the maximum */
+};
+
+/* What start knows and lower cannot: NULL where lower asks. */
+struct docker_facts {
+	const char *image;  /* id to create from, so that what was inspected is what runs */
+	const char *owner;  /* "pid:starttime:bootid" of the launcher */
+	bool is_image_root; /* the image's own user is root */
+	const struct control_gaps *gaps; /* those that may degrade are left out */
+};
+
+void docker_settings_done(struct docker_settings *settings);
+/* In the order of explain. Fails when the plan cannot be said to an engine at all. */
+int docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
+    const struct docker_facts *facts, struct hl_err *err) HL_MUST_CHECK;
+struct docker_setting *docker_settings_add(struct docker_settings *settings,
+    enum docker_option_id option, const char *text, const struct hl_origin *origin);
+
+/* The value as one argument of the client; nothing for a BOOL. */
+void docker_setting_value(const struct docker_setting *setting, struct hl_buf *out);
+/* Adds `--flag value` to a vector, one argument each; a BOOL as `--flag=true|false`. */
+void docker_setting_argv(const struct docker_setting *setting, struct hl_strv *argv);
+/* The body of POST /containers/create. */
+void docker_settings_body(const struct docker_settings *settings, const char *image,
+    struct hl_buf *out);
+/* SHA-256 of the body without labels and name: the same plan gives the same text. */
+void docker_settings_spec(const struct docker_settings *settings, const char *image,
+    char text[HL_SHA256_HEX_SIZE]);
+
+/* mounts.c: binds, the covers of fs.deny, and tmpfs. */
+int docker_mounts_fill(struct docker_settings *settings, const struct plan *plan,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Sources of covers, made by start: "<state>/empty/file" and ".../dir". */
+char *docker_empty_path(const struct plan *plan, bool is_file) HL_MUST_CHECK;
+/* "<state>/seccomp/<sha256>.json"; NULL = no memory. profile: not NONE. */
+char *docker_seccomp_path(const struct plan *plan) HL_MUST_CHECK;
+
+#define DOCKER_RUNNER_TARGET   "/.hermes-runner"
+#define DOCKER_RUNNER_ARGUMENT "--stdio"
+#define DOCKER_NAME_PREFIX     "hermes-launch-"
+
+/* "hermes-launch-<run id in lower case>". */
+enum {
+	DOCKER_NAME_SIZE = sizeof(DOCKER_NAME_PREFIX) + HL_ULID_SIZE
+};
+void docker_container_name(const struct plan *plan, char name[DOCKER_NAME_SIZE]);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * docker, what start and probe share. Private to backends/docker.
+ */
+#ifndef HL_BACKENDS_DOCKER_START_H
+#define HL_BACKENDS_DOCKER_START_H
+
+#include "backends/backends.h"
+#include "backends/docker/helper.h"
+#include "backends/docker/settings.h"
+
+extern const struct backend backend_docker;
+
+enum {
+	DOCKER_OWNER_SIZE = 128
+};
+
+/* "pid:starttime:bootid" of this process: names it for as long as the host is up. */
+void docker_owner(char owner[DOCKER_OWNER_SIZE]);
+/* Refuses an image whose user is or may be root where the plan does not allow it. */
+int docker_judge_user(const struct plan *plan, const char *user, bool *ret_is_root,
+    struct hl_err *err) HL_MUST_CHECK;
+int docker_create(struct docker_helper *helper, const struct plan *plan,
+    const struct docker_facts *facts, struct docker_created *ret_created,
+    struct hl_err *err) HL_MUST_CHECK;
+
+#endif

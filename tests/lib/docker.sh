@@ -1,0 +1,105 @@
+# A docker engine of the tests' own, so that nothing of the host's engine is touched: own socket, data
+# root, exec root and pid file, no bridge, no firewall rules. Sourced by tests/run/docker_*.sh.
+#
+#	docker_up DIR		starts it below DIR; sets docker_socket, docker_pid, docker_data
+#	docker_image NAME	imports an image made of static busybox and bash
+#	docker_down		ends it and unmounts what is left
+#	docker_cli ARG...	the docker client on that engine
+# shellcheck shell=bash
+# docker_socket, docker_data and the like are read by the scripts that source this file.
+# shellcheck disable=SC2034
+
+docker_dir=
+docker_pid=
+
+docker_missing()
+{
+	local program
+	for program in dockerd docker containerd runc; do
+		command -v "$program" >/dev/null || {
+			echo "$program is not installed"
+			return 0
+		}
+	done
+	[ "$(id -u)" = 0 ] || {
+		echo "an engine of our own needs root"
+		return 0
+	}
+	return 1
+}
+
+docker_cli()
+{
+	DOCKER_CONFIG="$docker_dir/config" docker -H "unix://$docker_socket" "$@"
+}
+
+docker_try()
+{
+	local driver=$1 i
+	dockerd --host "unix://$docker_socket" --data-root "$docker_data" \
+		--exec-root "$docker_dir/exec" --pidfile "$docker_dir/pid" \
+		--config-file "$docker_dir/daemon.json" --storage-driver "$driver" \
+		--bridge=none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
+		>"$docker_dir/log" 2>&1 </dev/null &
+	docker_pid=$!
+	for i in $(seq 150); do
+		kill -0 "$docker_pid" 2>/dev/null || return 1
+		docker_cli version >/dev/null 2>&1 && return 0
+		sleep 0.2
+	done
+	return 1
+}
+
+docker_up()
+{
+	local driver
+	docker_dir=$1
+	docker_socket=$docker_dir/docker.sock
+	docker_data=$docker_dir/data
+	mkdir -p "$docker_dir/config" "$docker_data" "$docker_dir/exec"
+	echo '{}' >"$docker_dir/daemon.json"
+	for driver in overlay2 vfs; do
+		docker_try "$driver" && return 0
+		docker_down
+	done
+	echo "# the engine did not come up:" >&2
+	tail -n 20 "$docker_dir/log" | sed 's/^/# /' >&2
+	return 1
+}
+
+docker_down()
+{
+	local i path
+	[ -n "$docker_pid" ] || return 0
+	kill "$docker_pid" 2>/dev/null || true
+	for i in $(seq 100); do
+		kill -0 "$docker_pid" 2>/dev/null || break
+		sleep 0.1
+	done
+	kill -9 "$docker_pid" 2>/dev/null || true
+	wait "$docker_pid" 2>/dev/null || true
+	docker_pid=
+	# Deepest first: what the engine mounted lies below its own directories.
+	while read -r path; do
+		umount -l "$path" 2>/dev/null || true
+	done < <(awk -v top="$docker_dir/" 'index($5, top) == 1 { print $5 }' /proc/self/mountinfo |
+		sort -r)
+}
+
+# A root of two static programs and the accounts a shell expects.
+docker_image()
+{
+	local name=$1 root=$docker_dir/root applet
+	mkdir -p "$root"/{bin,etc,tmp,dev,proc,sys,work}
+	cp "$(command -v busybox)" "$root/bin/busybox"
+	cp "$(command -v bash-static || echo /bin/bash-static)" "$root/bin/bash"
+	for applet in $("$root/bin/busybox" --list); do
+		[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet"
+	done
+	printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' \
+		>"$root/etc/passwd"
+	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+	tar -C "$root" -c . | docker_cli import --change 'ENV FROM_IMAGE=yes' \
+		--change 'ENV PATH=/bin' --change 'CMD ["/bin/sh"]' - "$name" >/dev/null
+	rm -rf "$root"
+}
