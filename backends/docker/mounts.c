@@ -196,11 +196,20 @@ has_tmpfs_at(const struct plan *plan, const char *dst)
 	return false;
 }
 
-/* exec, nosuid, nodev and mode are always spelled: docker's defaults and podman's differ. */
+/* exec, nosuid, nodev and mode are always spelled: docker's defaults and podman's differ.
+ *
+ * runc before 1.2 gives the mount the mode of the image's own directory there, whatever mode= says,
+ * so that a user who is not root could not write. A mount that every user may write therefore
+ * belongs to the command's user, whose number the kernel does take from the options (tmpfs(5)). */
 static int
-add_tmpfs(struct docker_settings *settings, const struct plan_tmpfs *tmpfs, const char *owner,
+add_tmpfs(struct docker_settings *settings, const struct plan *plan, const struct plan_tmpfs *tmpfs,
     struct hl_err *err)
 {
+	enum {
+		ANY_USER_WRITES = 02,
+		OWNER_ONLY = 0700
+	};
+	bool is_users = (tmpfs->mode & ANY_USER_WRITES) != 0 || tmpfs->mode == OWNER_ONLY;
 	struct hl_buf options;
 
 	if (check_target(tmpfs->dst, err) < 0)
@@ -215,7 +224,9 @@ add_tmpfs(struct docker_settings *settings, const struct plan_tmpfs *tmpfs, cons
 		hl_buf_putf(&options, "size=%llu", (unsigned long long)tmpfs->size);
 	else
 		hl_buf_puts(&options, "size=50%"); /* tmpfs(5): the kernel's default */
-	hl_buf_putf(&options, ",mode=%04o%s", tmpfs->mode, owner);
+	hl_buf_putf(&options, ",mode=%04o", tmpfs->mode);
+	if (is_users && plan->user_kind != PLAN_USER_IMAGE)
+		hl_buf_putf(&options, ",uid=%u,gid=%u", plan->uid, plan->gid);
 	struct docker_setting *setting =
 	    docker_settings_add(settings, DOCKER_TMPFS, tmpfs->dst, &tmpfs->origin);
 	setting->other = hl_buf_take(&options);
@@ -228,22 +239,17 @@ add_tmpfs(struct docker_settings *settings, const struct plan_tmpfs *tmpfs, cons
 static int
 add_home_tmpfs(struct docker_settings *settings, const struct plan *plan, struct hl_err *err)
 {
-	char owner[64] = "";
 	/* The image's user has no number yet: then a private file system that any user may write.
 	 */
 	struct plan_tmpfs home = {
 		.dst = plan->home.path,
 		.size = plan->home.size,
 		.is_exec = true,
-		.mode = 01777,
+		.mode = plan->user_kind == PLAN_USER_IMAGE ? 01777 : 0700,
 		.origin = plan->home.origin,
 	};
 
-	if (plan->user_kind != PLAN_USER_IMAGE) {
-		home.mode = 0700;
-		snprintf(owner, sizeof(owner), ",uid=%u,gid=%u", plan->uid, plan->gid);
-	}
-	return add_tmpfs(settings, &home, owner, err);
+	return add_tmpfs(settings, plan, &home, err);
 }
 
 /* An engine refuses two mounts at one place: what the policy mounts there wins over a tmpfs of the
@@ -266,7 +272,7 @@ docker_mounts_fill(struct docker_settings *settings, const struct plan *plan, st
 		return -1;
 	for (size_t i = 0; i < plan->tmpfs_len; i++) {
 		if (!has_mount_at(plan, plan->tmpfs[i].dst) &&
-		    add_tmpfs(settings, &plan->tmpfs[i], "", err) < 0)
+		    add_tmpfs(settings, plan, &plan->tmpfs[i], err) < 0)
 			return -1;
 	}
 	if (wants_home && plan->home.kind == PLAN_HOME_TMPFS && !has_tmpfs_at(plan, home_path))

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "backends/docker/engine/engine.h"
@@ -19,22 +21,38 @@
 struct transfer {
 	struct engine *engine;
 	const struct api_request *request;
-	struct hl_buf *body;
+	struct api_reply *reply;
 	size_t headers;
 	bool is_too_large, is_ended;
 };
+
+static void
+keep_header(char value[API_HEADER_MAX], const char *name, const char *bytes, size_t len)
+{
+	size_t name_len = strlen(name);
+	char safe[ENGINE_TEXT_MAX];
+
+	if (len < name_len || strncasecmp(bytes, name, name_len) != 0)
+		return;
+	while (name_len < len && bytes[name_len] == ' ')
+		name_len++;
+	api_safe_text(bytes + name_len, len - name_len, safe);
+	snprintf(value, API_HEADER_MAX, "%.*s", API_HEADER_MAX - 1, safe);
+}
 
 static size_t
 take_header(char *bytes, size_t size, size_t count, void *context)
 {
 	struct transfer *transfer = context;
 
-	(void)bytes;
 	transfer->headers += size * count;
-	if (transfer->headers <= API_HEADERS_MAX)
-		return size * count;
-	transfer->is_too_large = true;
-	return 0;
+	if (transfer->headers > API_HEADERS_MAX) {
+		transfer->is_too_large = true;
+		return 0;
+	}
+	keep_header(transfer->reply->api_version, "Api-Version:", bytes, size * count);
+	keep_header(transfer->reply->server, "Server:", bytes, size * count);
+	return size * count;
 }
 
 static size_t
@@ -49,8 +67,8 @@ take_body(char *bytes, size_t size, size_t count, void *context)
 		transfer->is_ended = true;
 		return 0;
 	}
-	hl_buf_put(transfer->body, bytes, len);
-	transfer->is_too_large = transfer->body->failed;
+	hl_buf_put(&transfer->reply->body, bytes, len);
+	transfer->is_too_large = transfer->reply->body.failed;
 	return transfer->is_too_large ? 0 : len;
 }
 
@@ -60,6 +78,9 @@ watch_launcher(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off
 {
 	const struct engine *engine = context;
 	struct pollfd control = { .fd = engine->control, .events = 0 };
+
+	if (engine->is_ending) /* what is left to do is the removal */
+		return 0;
 
 	(void)a;
 	(void)b;
@@ -184,9 +205,7 @@ int
 api_call(struct engine *engine, const struct api_request *request, struct api_reply *ret_reply,
     struct hl_err *err)
 {
-	struct transfer transfer = { .engine = engine,
-		.request = request,
-		.body = &ret_reply->body };
+	struct transfer transfer = { .engine = engine, .request = request, .reply = ret_reply };
 	struct curl_slist *headers = NULL;
 	struct curl_slist *more;
 	int status = -1;

@@ -27,6 +27,7 @@ enum {
 	API_CREATE_MS = 60 * 1000,
 	API_START_MS = 60 * 1000,
 	API_PULL_MS = 30 * 60 * 1000,
+	API_HEADER_MAX = 64,
 	RELAY_BUFFER = 64 * 1024,
 };
 
@@ -62,6 +63,7 @@ struct engine {
 	CURL *wait;
 	CURL *join; /* keeps the attach connection's socket */
 	struct hl_buf wait_body;
+	bool is_ending; /* the launcher is gone */
 	bool is_waiting, has_waited, is_wait_failed;
 	uint32_t exit_code;
 	struct relay relay;
@@ -85,6 +87,7 @@ struct api_request {
 
 struct api_reply {
 	long status;
+	char api_version[API_HEADER_MAX], server[API_HEADER_MAX]; /* headers, "" = none */
 	struct hl_buf body;
 };
 

@@ -10,8 +10,9 @@
 #include "base/banned.h"
 
 enum {
-	API_OURS = 41,
 	API_OLDEST = 40,
+	API_OURS = 41,
+	API_SECOND = 44,
 	PULL_LINE_MAX = 64 * 1024
 };
 
@@ -54,33 +55,47 @@ get_json(struct engine *engine, const char *path, json_t **ret_object, struct hl
 	return status;
 }
 
+/* "Docker/20.10.24 (linux)" as "docker 20.10.24". */
+static void
+name_engine(const char *server, char engine[96])
+{
+	size_t len = strcspn(server, " (");
+	const char *slash = memchr(server, '/', len);
+
+	if (slash == NULL || strncmp(server, "Docker", 6) != 0)
+		snprintf(engine, 96, "%.64s", server[0] != '\0' ? server : "engine");
+	else
+		snprintf(engine, 96, "docker %.*s", (int)(server + len - slash - 1) & 63,
+		    slash + 1);
+}
+
+/* By ping, which says the same as /version and takes a tenth of the time. Ours is the oldest that
+ * does what we need; the second is for engines that have dropped it. */
 static int
 choose_version(struct engine *engine, struct image_facts *facts, struct hl_err *err)
 {
-	json_t *object = NULL;
-	char version[64] = "";
+	struct api_request request = { .method = "GET",
+		.path = "/_ping",
+		.timeout_ms = API_SHORT_MS };
+	struct api_reply reply = { 0 };
 
-	if (get_json(engine, "/version", &object, err) < 0)
+	engine->prefix[0] = '\0';
+	if (api_call(engine, &request, &reply, err) < 0)
 		return -1;
-	const char *text = inspect_string(object, "Version", 63);
-	unsigned newest = api_minor(inspect_string(object, "ApiVersion", 16));
-	unsigned oldest = api_minor(inspect_string(object, "MinAPIVersion", 16));
-	if (text != NULL)
-		snprintf(version, sizeof(version), "%s", text);
-	json_decref(object);
-	if (newest == 0 || version[0] == '\0')
-		return hl_err_set(err, HLB_43, "'%s' does not answer like an engine",
-		    engine->endpoint);
+	unsigned newest = api_minor(reply.api_version);
+	bool is_engine = reply.status == 200 && newest != 0;
+	hl_buf_done(&reply.body);
+	if (!is_engine)
+		return hl_err_set(err, HLB_43, "'%s' does not answer like an engine (status %ld)",
+		    engine->endpoint, reply.status);
+	name_engine(reply.server, facts->engine);
 	if (newest < API_OLDEST)
-		return hl_err_set(err, HLB_44, "engine %s has API 1.%u; 1.%d is needed", version,
+		return hl_err_set(err, HLB_44, "%s has API 1.%u; 1.%d is needed", facts->engine,
 		    newest, API_OLDEST);
 	unsigned chosen = newest < API_OURS ? newest : API_OURS;
-	if (chosen < oldest)
-		chosen = oldest; /* a newer engine that has dropped ours */
+	if (newest >= API_SECOND)
+		chosen = API_SECOND;
 	snprintf(engine->prefix, sizeof(engine->prefix), "/v1.%u", chosen);
-	char safe[ENGINE_TEXT_MAX];
-	api_safe_text(version, strlen(version), safe);
-	snprintf(facts->engine, sizeof(facts->engine), "docker %.63s", safe);
 	return 0;
 }
 

@@ -167,6 +167,7 @@ serve(struct engine *engine, const unsigned char *packet, size_t len)
 	if (answers[type](engine, &request, &out, &err) < 0 ||
 	    hl_buf_check(&out, "answer of the engine", &err) < 0) {
 		struct hl_err second = { 0 };
+		engine->is_ending = err.code == HLB_60;
 		if (container_remove(engine, &second) < 0)
 			hl_err_wrap(&err, "%s; before that", second.msg);
 		put_failure(&out, &err);
@@ -209,6 +210,7 @@ main(void)
 	if (hl_fd_ensure_std(&err) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return 1;
 	loop(&engine);
+	engine.is_ending = true;
 	int status = container_remove(&engine, &err) < 0 ? 1 : 0;
 	api_done(&engine);
 	free(engine.endpoint);
