@@ -14,8 +14,12 @@ $(B)/unit/%: tests/unit/%.c $(B)/san/core.a
 	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< $(B)/san/core.a $(san-ldflags) \
 		-lcmocka $(launch-libs)
 
+# The helper under the sanitizers: tests/unit/backends/test_docker_hostile.c lets it meet bad engines.
+$(B)/san/hl-engine: $(call san-obj,$(engine-src))
+	$(CC) -o $@ $^ $(san-ldflags) $(engine-libs)
+
 .PHONY: check-unit
-check-unit: $(unit-bin)
+check-unit: $(unit-bin) $(B)/san/hl-engine
 	sh tests/lib/run-unit.sh $(unit-bin)
 
 # The runner and the lock on this kernel: each test starts real sandboxes and tries things from

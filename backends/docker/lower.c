@@ -351,7 +351,8 @@ docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
 	docker_settings_add(settings, DOCKER_IPC, "private", &built_in);
 	add_limits(settings, plan, facts);
 	add_runner(settings, plan);
-	if (docker_mounts_fill(settings, plan, err) < 0)
+	if (docker_mounts_fill(settings, plan, err) < 0 ||
+	    docker_extra_fill(settings, plan, err) < 0)
 		return -1;
 	add_labels(settings, plan, facts);
 	return settings->failed ? hl_err_oom(err) : 0;

@@ -63,6 +63,9 @@ void docker_settings_spec(const struct docker_settings *settings, const char *im
 /* mounts.c: binds, the covers of fs.deny, and tmpfs. */
 int docker_mounts_fill(struct docker_settings *settings, const struct plan *plan,
     struct hl_err *err) HL_MUST_CHECK;
+/* extra.c: the engine arguments of the plan. */
+int docker_extra_fill(struct docker_settings *settings, const struct plan *plan,
+    struct hl_err *err) HL_MUST_CHECK;
 /* Sources of covers, made by start: "<state>/empty/file" and ".../dir". */
 char *docker_empty_path(const struct plan *plan, bool is_file) HL_MUST_CHECK;
 /* "<state>/seccomp/<sha256>.json"; NULL = no memory. profile: not NONE. */

@@ -276,7 +276,7 @@ helper_path(void)
 {
 	const char *path = getenv("HL_ENGINE");
 
-	return path != NULL ? path : "build/hl-engine";
+	return path != NULL ? path : "build/san/hl-engine";
 }
 
 static char home_path[] = "/home/agent";

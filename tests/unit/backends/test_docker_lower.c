@@ -422,6 +422,57 @@ test_targets_that_would_hide_the_runner_are_refused(void **state)
 }
 
 /* ------------------------------------------------------------------------------------------------
+ * Engine arguments
+ */
+static void
+test_engine_arguments_are_in_both_forms(void **state)
+{
+	static const char *const args[] = { "--cap-drop=NET_RAW", "--memory=256m", "--cpus=0.5",
+		"--label=team=a=b", "--cpu-shares=512", "--read-only=true", "--ulimit=nproc=10:10",
+		"--tmpfs=/x:rw,size=1m", "--domainname=inside" };
+	static const char *const parts[] = { "\"CapDrop\":[\"ALL\",\"NET_RAW\"]",
+		"\"Memory\":268435456", "\"NanoCpus\":500000000", "\"team\":\"a=b\"",
+		"\"CpuShares\":512", "\"ReadonlyRootfs\":true",
+		"{\"Name\":\"nproc\",\"Hard\":10,\"Soft\":10}", "\"/x\":\"rw,size=1m\"",
+		"\"Domainname\":\"inside\"" };
+	struct fixture *f = *state;
+	size_t memories = 0;
+
+	set_limit(f, PLAN_LIMIT_MEMORY, 536870912);
+	hl_strv_init(&f->plan.engine_args, 16);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(args); i++)
+		hl_strv_add(&f->plan.engine_args, args[i]);
+	lower(f);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(parts); i++) {
+		if (strstr(f->lowered.body.data, parts[i]) == NULL)
+			fail_msg("no %s in %s", parts[i], f->lowered.body.data);
+	}
+	assert_true(has_argument(f, "NET_RAW"));
+	assert_true(has_argument(f, "268435456"));
+	assert_true(has_argument(f, "team=a=b"));
+	for (size_t i = 0; i < f->lowered.argv.len; i++)
+		memories += strcmp(f->lowered.argv.v[i], "--memory") == 0;
+	assert_int_equal(memories, 1); /* in the place of ours, not beside it */
+	hl_strv_done(&f->plan.engine_args);
+}
+
+static void
+test_engine_arguments_without_a_form_are_refused(void **state)
+{
+	static const char *const args[] = { "--device=/dev/kvm", "--no-such=1", "--gpus=all",
+		"--memory=-1", "--memory=1x", "--cap-drop", "--security-opt=seccomp=/etc/passwd",
+		"--mount=type=bind,src=/,dst=/x", "--name=x", "--ulimit=nproc=1:2" };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(args); i++) {
+		hl_strv_init(&f->plan.engine_args, 16);
+		hl_strv_add(&f->plan.engine_args, args[i]);
+		refuses(f, "HLB-62");
+		hl_strv_done(&f->plan.engine_args);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------
  * Covers
  */
 static void
@@ -515,6 +566,8 @@ main(void)
 		CASE(test_root_is_refused_unless_allowed),
 		CASE(test_u34_newlines_in_paths_are_refused),
 		CASE(test_targets_that_would_hide_the_runner_are_refused),
+		CASE(test_engine_arguments_are_in_both_forms),
+		CASE(test_engine_arguments_without_a_form_are_refused),
 		CASE(test_denied_paths_are_covered_inside),
 		CASE(test_a_source_that_is_denied_is_refused),
 		CASE(test_one_place_has_one_mount),
