@@ -132,13 +132,31 @@ struct host {
 	const char *runner_path, *helper_path;
 };
 
-/* Resolves paths, numbers and names. Everything in ret_plan is its own copy. conflicts gives the
- * engine arguments. Policy faults that only the host can show (missing source, cwd under a denied
- * path) end here, before anything is started. */
-int plan_build(const struct policy *policy, const struct request *request,
-    const struct conflicts *conflicts, const struct host *host, struct plan *ret_plan,
+struct plan_input {
+	const struct policy *policy;
+	const struct request *request;
+	const struct conflicts *conflicts; /* gives the engine arguments */
+	const struct host *host;
+};
+
+/* Resolves paths, numbers and names. Policy faults that only the host can show (missing source, cwd
+ * under a denied path) end here, before anything is started. Origins and the host's strings are
+ * borrowed; everything else in ret_plan is its own. */
+int plan_build(const struct plan_input *input, struct plan *ret_plan,
     struct hl_err *err) HL_MUST_CHECK;
 void plan_done(struct plan *plan);
+
+/* What a person may want to know about a plan and run need not say: lines for -v and explain, and
+ * the names of the caller's variables that did not pass (never their values). */
+struct plan_notes {
+	struct hl_strv warnings; /* a setting without effect, a variable that is not there */
+	struct hl_strv lines;    /* notes of less weight */
+	struct hl_strv withheld; /* names, sorted */
+};
+
+int plan_notes(const struct policy *policy, const struct host *host, const struct plan *plan,
+    struct plan_notes *ret_notes, struct hl_err *err) HL_MUST_CHECK;
+void plan_notes_done(struct plan_notes *notes);
 
 /* This machine and this caller; strings live as long as the process. */
 int host_facts(const struct request *request, struct host *ret_host,

@@ -109,16 +109,37 @@ settle_gaps(struct run *run, struct hl_err *err)
 	return 0;
 }
 
+/* Settings without effect, variables that are not there: told on every run. */
+static int
+tell_warnings(const struct run *run, struct hl_err *err)
+{
+	struct plan_notes notes;
+
+	if (plan_notes(run->policy, &run->host, &run->plan, &notes, err) != 0)
+		return -1;
+	for (size_t i = 0; i < notes.warnings.len; i++)
+		report_note("warning: %s", notes.warnings.v[i]);
+	plan_notes_done(&notes);
+	return 0;
+}
+
 static int
 settle_plan(struct run *run, struct hl_err *err)
 {
 	if (host_facts(run->request, &run->host, err) != 0 || settle_policy(run, err) != 0 ||
 	    settle_conflicts(run, err) != 0)
 		return -1;
-	if (plan_build(run->policy, run->request, &run->conflicts, &run->host, &run->plan, err) !=
-	    0)
+	const struct plan_input input = {
+		.policy = run->policy,
+		.request = run->request,
+		.conflicts = &run->conflicts,
+		.host = &run->host,
+	};
+	if (plan_build(&input, &run->plan, err) != 0)
 		return -1;
 	run->has_plan = true;
+	if (tell_warnings(run, err) != 0)
+		return -1;
 	memcpy(run->plan.run_id, run->run_id, sizeof(run->plan.run_id));
 	run->plan.cancel_fd = run->signal_fd;
 	run->backend = backend_find(run->plan.backend, err);

@@ -1,0 +1,203 @@
+/*
+ * Settings without effect. A policy that sets a key which nothing applies on the chosen backend
+ * reads as a protection and is none; so what its files, or the caller, set is an error in enforce
+ * and a warning in warn. Three things are milder:
+ *
+ *  - what a level brings along is written for all backends: a note;
+ *  - a key of one engine, in a policy that allows that engine too: a note, it waits for its
+ * backend;
+ *  - a control that degrade.allow names: a warning.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "launcher/plan_parts.h"
+
+#include "base/banned.h"
+
+enum {
+	EFFECT_NOTES_MAX = 256
+};
+
+enum effect {
+	EFFECT_NOTE,
+	EFFECT_WARNING,
+	EFFECT_ERROR
+};
+
+static const char *const backend_names[BACKEND_ID_MAX] = {
+	[BACKEND_LOCAL] = "local",
+	[BACKEND_DOCKER] = "docker",
+};
+
+static enum backend_id
+id_of(const struct plan *plan)
+{
+	return plan_is_local(plan) ? BACKEND_LOCAL : BACKEND_DOCKER;
+}
+
+/* May the policy's caller choose that backend? */
+static bool
+is_allowed(const struct policy *policy, enum backend_id id)
+{
+	const struct policy_value *value = policy_get(policy, POLICY_BACKENDS);
+	struct policy_judgement judgement;
+	struct hl_err ignored;
+
+	for (size_t i = 0; i < value->items_len; i++)
+		if (strcmp(value->items[i].text, backend_names[id]) == 0)
+			return true;
+	return value->is_bounded &&
+	       policy_judge(policy, POLICY_BACKENDS, backend_names[id], &judgement, &ignored) ==
+		   0 &&
+	       judgement.verdict != POLICY_LOOSER;
+}
+
+/* Keys that say by their name that they are one engine's, and protect nothing elsewhere. */
+static bool
+is_of_one_backend(const char *key)
+{
+	static const char *const prefixes[] = { "image", "docker.", "local." };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(prefixes); i++)
+		if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool
+waits_for_another(const struct policy *policy, const struct control_info *info)
+{
+	if (!is_of_one_backend(info->name))
+		return false;
+	for (unsigned id = 0; id < BACKEND_ID_MAX; id++)
+		if (info->enforcer[id] != ENFORCER_NONE && is_allowed(policy, (enum backend_id)id))
+			return true;
+	return false;
+}
+
+static enum effect
+weigh(const struct policy *policy, const struct control_info *info,
+    const struct policy_value *value, enum policy_field field)
+{
+	/* fs.landlock: none asks for nothing, and gets it. */
+	bool asks_nothing = field == POLICY_FS_LANDLOCK && value->number != 0;
+
+	if (strcmp(value->origin.layer, "level") == 0 || asks_nothing ||
+	    waits_for_another(policy, info))
+		return EFFECT_NOTE;
+	if (!plan_is_enforced(policy) || policy_may_degrade(policy, info->name, NULL))
+		return EFFECT_WARNING;
+	return EFFECT_ERROR;
+}
+
+static int
+judge_control(const struct policy *policy, const struct plan *plan, enum control control,
+    struct plan_notes *notes, struct hl_err *err)
+{
+	const struct control_info *info = control_info(control);
+	enum policy_field field = policy_field_find(info->name);
+
+	if (info->enforcer[id_of(plan)] != ENFORCER_NONE || field == POLICY_FIELD_MAX)
+		return 0;
+	const struct policy_value *value = policy_get(policy, field);
+	if (!value->is_explicit)
+		return 0;
+	enum effect effect = weigh(policy, info, value, field);
+	if (effect == EFFECT_ERROR) {
+		hl_err_set(err, HLD_20, "%s has no effect on backend %s: %s", info->name,
+		    plan->backend, info->note);
+		err->where = value->origin.where;
+		return hl_err_help(err, "remove the key%s",
+		    field == POLICY_FS_LANDLOCK ? ", or say degrade: {allow: [fs.landlock]}"
+						: ", or choose the backend that it is for");
+	}
+	if (notes != NULL)
+		hl_strv_addf(effect == EFFECT_WARNING ? &notes->warnings : &notes->lines,
+		    "%s has no effect on backend %s: %s", info->name, plan->backend, info->note);
+	return 0;
+}
+
+/* Keys that are applied, and yet change nothing as things are. */
+static void
+note_idle(const struct policy *policy, const struct plan *plan, struct plan_notes *notes)
+{
+	const struct policy_value *caps = policy_get(policy, POLICY_PROCESS_CAPS);
+	const struct policy_value *allow_root = policy_get(policy, POLICY_PROCESS_ALLOW_ROOT);
+	bool is_root = plan->user_kind == PLAN_USER_IMAGE || plan->uid == 0;
+
+	if (policy_get(policy, POLICY_LIMITS_OUTPUT)->is_explicit)
+		hl_strv_add(&notes->lines,
+		    "limits.output has no effect on run: a single run streams its output");
+	if (caps->items_len > 0 && !is_root)
+		hl_strv_addf(&notes->lines,
+		    "process.caps has no effect: user %u:%u is not root and gets none", plan->uid,
+		    plan->gid);
+	if (allow_root->number != 0 && !is_root)
+		hl_strv_add(&notes->lines,
+		    "process.allow_root has no effect: the command's user is not root");
+}
+
+int
+plan_effect(const struct policy *policy, const struct plan *plan, struct plan_notes *notes,
+    struct hl_err *err)
+{
+	for (unsigned control = 0; control < CONTROL_MAX; control++)
+		if (judge_control(policy, plan, (enum control)control, notes, err) != 0)
+			return -1;
+	if (notes != NULL)
+		note_idle(policy, plan, notes);
+	return 0;
+}
+
+/* In warn, a policy file that the command could have written is told, not refused. */
+static void
+note_policies(const struct policy *policy, const struct plan *plan, struct plan_notes *notes)
+{
+	for (size_t i = 0; i < policy_layers_len(policy); i++) {
+		const struct policy_layer *layer = policy_layer_at(policy, i);
+		HL_AUTO_FREE char *file =
+		    layer->file != NULL ? plan_path_settle(layer->file) : NULL;
+		if (file == NULL || strstr(file, "/.hermes/") != NULL)
+			continue;
+		for (size_t m = 0; m < plan->mounts_len; m++) {
+			const struct plan_mount *mount = &plan->mounts[m];
+			if (!mount->is_volume && mount->is_writable &&
+			    hl_path_is_beneath(file, mount->src))
+				hl_strv_addf(&notes->warnings,
+				    "policy '%s' lies in '%s', which the command can write; move it "
+				    "to .hermes/ there",
+				    file, mount->src);
+		}
+	}
+}
+
+int
+plan_notes(const struct policy *policy, const struct host *host, const struct plan *plan,
+    struct plan_notes *ret_notes, struct hl_err *err)
+{
+	struct plan_notes notes = { 0 };
+
+	hl_strv_init(&notes.warnings, EFFECT_NOTES_MAX);
+	hl_strv_init(&notes.lines, EFFECT_NOTES_MAX);
+	hl_strv_init(&notes.withheld, PLAN_ENV_MAX);
+	plan_env_notes(policy, host, plan, &notes);
+	note_policies(policy, plan, &notes);
+	if (plan_effect(policy, plan, &notes, err) != 0 ||
+	    hl_strv_check(&notes.warnings, "warnings", err) != 0 ||
+	    hl_strv_check(&notes.lines, "notes", err) != 0 ||
+	    hl_strv_check(&notes.withheld, "environment", err) != 0) {
+		plan_notes_done(&notes);
+		return -1;
+	}
+	*ret_notes = notes;
+	return 0;
+}
+
+void
+plan_notes_done(struct plan_notes *notes)
+{
+	hl_strv_done(&notes->warnings);
+	hl_strv_done(&notes->lines);
+	hl_strv_done(&notes->withheld);
+}
