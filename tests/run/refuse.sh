@@ -1,0 +1,120 @@
+#!/bin/bash
+# Fail closed: in mode enforce nothing is started when the policy has one error, when a control cannot
+# be applied, when an override goes past a bound, or when the log cannot be written. Each with its code,
+# its record, and a marker file that the command would have made.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+# refused NAME CODE ARGS...: status 125, the code is told, the marker was not made, the log verifies
+refused() {
+	local name=$1 code=$2
+	shift 2
+	rm -f "$TMP/work.$caller/marker"
+	status_is "$name is refused" 125 as "$caller" "$LAUNCH" "$@" -- sh -c 'echo ran >marker'
+	like "$name: code" "$out" "\\[$code\\]"
+	if [ -e "$TMP/work.$caller/marker" ]; then fail "$name: nothing ran"; else pass "$name: nothing ran"; fi
+}
+
+good=$(policy good <<'Y'
+version: 1
+id: test/good
+level: baseline@1
+backends: [local]
+Y
+)
+unknown=$(policy unknown <<'Y'
+version: 1
+id: test/unknown
+level: baseline@1
+netwrok: {mode: none}
+Y
+)
+bridge=$(policy bridge <<'Y'
+version: 1
+id: test/bridge
+level: baseline@1
+backends: [local]
+network: {mode: proxy}
+Y
+)
+podman=$(policy podman <<'Y'
+version: 1
+id: test/podman
+level: baseline@1
+backends: [podman]
+Y
+)
+memory=$(policy memory <<'Y'
+version: 1
+id: test/memory
+level: baseline@1
+backends: [local]
+limits: {memory: 64MiB}
+Y
+)
+degrade=$(policy degrade <<'Y'
+version: 1
+id: test/degrade
+level: baseline@1
+backends: [local]
+degrade: {allow: ["limits.memory"]}
+limits: {memory: 64MiB}
+Y
+)
+
+for caller in $CALLERS; do
+	status_is "$caller: the good policy runs (sibling)" 0 as "$caller" "$LAUNCH" --policy "$good" -- sh -c 'echo ran >marker'
+	is "$caller: and the marker is made" "$(cat "$TMP/work.$caller/marker")" ran
+
+	refused "$caller: an unknown key (U41)" 'HLP-[0-9]+' --policy "$unknown"
+	like "$caller: U41 the nearest key is named" "$out" 'did you mean "?network'
+	refused "$caller: a control without an enforcer" 'HL[CD]-[0-9]+' --policy "$bridge"
+	refused "$caller: a backend that is not in this version" 'HLB-[0-9]+' --policy "$podman"
+	refused "$caller: an override past the bound" 'HLC-[0-9]+' --policy "$good" --network host
+	like "$caller: both places are told" "$out" 'policy .*\.yaml|policy .*baseline@1'
+
+	: >"$TMP/not-a-directory"
+	chmod 666 "$TMP/not-a-directory"
+	refused "$caller: a log that cannot be written" 'HLA-[0-9]+' --policy "$good" --state-dir "$TMP/not-a-directory/state"
+
+	chmod 666 "$good"
+	refused "$caller: U49 a policy that others can write" 'HLP-[0-9]+' --policy "$good"
+	chmod 644 "$good"
+	if [ "$(id -u)" = 0 ]; then
+		cp "$good" "$TMP/policy/foreign.yaml"
+		chown 12345 "$TMP/policy/foreign.yaml"
+		refused "$caller: U49 a policy of another uid" 'HLP-[0-9]+' --policy "$TMP/policy/foreign.yaml"
+	fi
+	cp "$good" "$TMP/work.$caller/inside.yaml"
+	[ "$caller" != user ] || chown $NOBODY "$TMP/work.$caller/inside.yaml"
+	[ "$caller" != root ] || chmod 755 "$TMP/work.root"
+	refused "$caller: U49 a policy inside the writable workdir" 'HL[CP]-[0-9]+' --policy inside.yaml
+	like "$caller: U49 it says where to put it" "$out" '\.hermes/'
+	mkdir -p "$TMP/work.$caller/.hermes"
+	cp "$good" "$TMP/work.$caller/.hermes/policy.yaml"
+	[ "$caller" != user ] || chown -R $NOBODY "$TMP/work.$caller/.hermes"
+	status_is "$caller: U49 .hermes/policy.yaml is found and used" 0 as "$caller" "$LAUNCH" -- true
+	status_is "$caller: U49 and cannot be changed from inside" 1 as "$caller" "$LAUNCH" -- sh -c 'echo x >>.hermes/policy.yaml || exit 1'
+	rm -rf "$TMP/work.$caller/.hermes" "$TMP/work.$caller/inside.yaml"
+	[ "$caller" != root ] || chmod 777 "$TMP/work.root"
+
+	if [ "$caller" = user ]; then
+		refused "$caller: a memory limit without a cgroup (HLD-01)" HLD-01 --policy "$memory"
+		status_is "$caller: runs when degrade.allow names it (sibling)" 0 as "$caller" "$LAUNCH" --policy "$degrade" -- true
+		like "$caller: and is told" "$out" 'degraded: limits\.memory.*HLD-01'
+		like "$caller: and recorded" "$(as "$caller" "$LAUNCH" audit show --format json)" '"ev":"degraded".*limits\.memory'
+	else
+		status_is "$caller: the memory limit holds" 0 as "$caller" "$LAUNCH" --policy "$memory" --result rmem -- true
+		like "$caller: and is reported as applied" "$(cat "$TMP/work.$caller/rmem")" '"limits_applied":\[[^]]*limits.memory'
+		out=$(as "$caller" "$LAUNCH" --policy "$memory" -- sh -c 'head -c 200000000 /dev/zero | tail -c 199999999 >/dev/null' 2>&1)
+		isnt=$?
+		if [ "$isnt" -ne 0 ]; then pass "$caller: 200 MB do not fit into 64 MiB"; else fail "$caller: 200 MB do not fit into 64 MiB"; fi
+		status_is "$caller: without the limit they do (sibling)" 0 as "$caller" "$LAUNCH" --policy "$good" -- sh -c 'head -c 200000000 /dev/zero | tail -c 199999999 >/dev/null'
+	fi
+
+	log=$(as "$caller" "$LAUNCH" audit show --format json)
+	like "$caller: refusals are recorded" "$log" '"ev":"policy\.refuse"'
+	like "$caller: conflicts are recorded" "$log" '"ev":"conflict".*"action":"refused"'
+	status_is "$caller: the log verifies" 0 as "$caller" "$LAUNCH" audit verify
+done
+done_testing
