@@ -8,6 +8,10 @@ B := build
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
+# V=1 shows whole command lines.
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2))
+
 .PHONY: all
 all: $(B)/hermes-launch $(B)/hermes-runner $(B)/hl-engine
 

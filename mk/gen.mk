@@ -4,12 +4,13 @@ gen-headers := $(B)/gen/levels.h $(B)/gen/profiles.h
 
 $(B)/gen/levels.h: mk/embed-text.sh $(wildcard policy/levels/*.yaml)
 	@mkdir -p $(@D)
-	sh mk/embed-text.sh $(wildcard policy/levels/*.yaml) >$@
+	$(Q)sh mk/embed-text.sh $(wildcard policy/levels/*.yaml) >$@
 
 # The generator runs at build time, on this machine, with libseccomp; the launcher does not need it.
 $(B)/gen-seccomp: confine/gen/gen-seccomp.c confine/syscalls.def
 	@mkdir -p $(@D)
-	$(CC) $(lang) $(warn-common) -O1 -g -o $@ $< -lseccomp
+	$(call say,CC,$@)
+	$(Q)$(CC) $(lang) $(warn-common) -O1 -g -o $@ $< -lseccomp
 
 $(B)/gen/profiles.h: $(B)/gen-seccomp
 	@mkdir -p $(@D)

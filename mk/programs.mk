@@ -18,15 +18,18 @@ san-obj = $(patsubst %.c,$(B)/san/%.o,$(1))
 
 $(B)/obj/%.o: %.c $(gen-headers)
 	@mkdir -p $(@D)
-	$(CC) $(host-cflags) -MMD -MP -c -o $@ $<
+	$(call say,CC,$@)
+	$(Q)$(CC) $(host-cflags) -MMD -MP -c -o $@ $<
 
 $(B)/musl/%.o: %.c $(gen-headers) $(B)/kernel-headers/.done
 	@mkdir -p $(@D)
-	$(MUSL_CC) $(musl-cflags) -MMD -MP -c -o $@ $<
+	$(call say,MUSL,$@)
+	$(Q)$(MUSL_CC) $(musl-cflags) -MMD -MP -c -o $@ $<
 
 $(B)/san/%.o: %.c $(gen-headers)
 	@mkdir -p $(@D)
-	$(CC) $(san-cflags) -MMD -MP -c -o $@ $<
+	$(call say,CC,$@)
+	$(Q)$(CC) $(san-cflags) -MMD -MP -c -o $@ $<
 
 multiarch := $(shell $(CC) -print-multiarch)
 $(B)/kernel-headers/.done:
@@ -37,13 +40,16 @@ $(B)/kernel-headers/.done:
 	@touch $@
 
 $(B)/hermes-launch: $(call host-obj,$(launch-src))
-	$(CC) $(host-ldflags) -o $@ $^ $(launch-libs)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(host-ldflags) -o $@ $^ $(launch-libs)
 
 $(B)/hl-engine: $(call host-obj,$(engine-src))
-	$(CC) $(host-ldflags) -o $@ $^ $(engine-libs)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(host-ldflags) -o $@ $^ $(engine-libs)
 
 $(B)/hermes-runner: $(call musl-obj,$(runner-src))
-	$(MUSL_CC) $(musl-ldflags) -o $@.debug $^
-	strip -o $@ $@.debug
+	$(call say,MUSL,$@)
+	$(Q)$(MUSL_CC) $(musl-ldflags) -o $@.debug $^
+	$(Q)strip -o $@ $@.debug
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -6,17 +6,19 @@ unit-bin := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit-src))
 apply-src := $(wildcard confine/apply/*.c)
 
 $(B)/san/core.a: $(call san-obj,$(sort $(core-src) $(apply-src) $(wildcard runner/[!m]*.c)))
-	rm -f $@
-	ar rcs $@ $^
+	$(Q)rm -f $@
+	$(Q)ar rcs $@ $^
 
 $(B)/unit/%: tests/unit/%.c $(B)/san/core.a
 	@mkdir -p $(@D)
-	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< $(B)/san/core.a $(san-ldflags) \
+	$(call say,CC,$@)
+	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< $(B)/san/core.a $(san-ldflags) \
 		-lcmocka $(launch-libs)
 
 # The helper under the sanitizers: tests/unit/backends/test_docker_hostile.c lets it meet bad engines.
 $(B)/san/hl-engine: $(call san-obj,$(engine-src))
-	$(CC) -o $@ $^ $(san-ldflags) $(engine-libs)
+	$(call say,CC,$@)
+	$(Q)$(CC) -o $@ $^ $(san-ldflags) $(engine-libs)
 
 .PHONY: check-unit
 check-unit: $(unit-bin) $(B)/san/hl-engine
@@ -28,11 +30,13 @@ kernel-bin := $(patsubst tests/kernel/%.c,$(B)/kernel/%,$(wildcard tests/kernel/
 
 $(B)/kernel/probe: tests/kernel/probe.c $(B)/kernel-headers/.done
 	@mkdir -p $(@D)
-	$(MUSL_CC) $(musl-cflags) -Wno-missing-prototypes -static -no-pie -o $@ $<
+	$(call say,MUSL,$@)
+	$(Q)$(MUSL_CC) $(musl-cflags) -Wno-missing-prototypes -static -no-pie -o $@ $<
 
 $(B)/kernel/%: tests/kernel/%.c tests/kernel/launch.c $(B)/san/core.a
 	@mkdir -p $(@D)
-	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/kernel/launch.c \
+	$(call say,CC,$@)
+	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/kernel/launch.c \
 		$(B)/san/core.a $(san-ldflags) -lcmocka $(launch-libs)
 
 .PHONY: check-kernel
@@ -58,7 +62,8 @@ fuzz-src := $(wildcard tests/fuzz/fuzz_*.c)
 # The corpus is replayed by the ordinary compiler: the target and a main that feeds it files.
 $(B)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(B)/san/core.a
 	@mkdir -p $(@D)
-	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/fuzz/replay.c $(B)/san/core.a \
+	$(call say,CC,$@)
+	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/fuzz/replay.c $(B)/san/core.a \
 		$(san-ldflags) $(launch-libs)
 
 .PHONY: check-fuzz-corpus
@@ -70,7 +75,8 @@ check-fuzz-corpus: $(patsubst tests/fuzz/%.c,$(B)/replay/%,$(fuzz-src))
 FUZZ_SECONDS ?= 60
 $(B)/fuzz/%: tests/fuzz/%.c $(core-src) $(apply-src) $(gen-headers)
 	@mkdir -p $(@D)
-	$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(launch-libs)
+	$(call say,FUZZ,$@)
+	$(Q)$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(launch-libs)
 
 .PHONY: fuzz
 fuzz: $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(fuzz-src))
