@@ -77,12 +77,12 @@ Y
 	like "$caller: U22 it is told" "$(cat "$TMP/err")" NOT_SET_ANYWHERE
 
 	token=$(make_policy token 'GITLAB_TOKEN')
-	GITLAB_TOKEN=canary-S3CRET-777 as_exec "$caller" "$LAUNCH" --policy "$token" -- sh -c 'echo up; sleep 2; test "$GITLAB_TOKEN" = canary-S3CRET-777' >"$TMP/up" 2>"$TMP/err" &
+	GITLAB_TOKEN=canary-S3CRET-777 as_exec "$caller" "$LAUNCH" --policy "$token" -- sh -c 'printf %s "$GITLAB_TOKEN" >got; echo up; sleep 2' >"$TMP/up" 2>"$TMP/err" &
 	pid=$!
 	wait_until 10 grep -q up "$TMP/up"
-	hits=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -v -e grep -e 'sh -c' | grep -c 'canary-S3CRET-777')
+	hits=$(grep -lz "canary-S3CRET-[7]77" /proc/[0-9]*/cmdline 2>/dev/null | wc -l)
 	wait $pid
-	is "$caller: U20 the value arrives" "$?" 0
+	is "$caller: U20 the value arrives" "$(cat "$TMP/work.$caller/got")" canary-S3CRET-777
 	is "$caller: U20 the value is in no argv" "$hits" 0
 	is "$caller: U17 the value is in no state file" "$(grep -rl 'S3CRET-777' "$TMP/state.$caller" | wc -l)" 0
 	GITLAB_TOKEN=canary-S3CRET-777 run "$LAUNCH" --policy "$token" -- sh -c 'echo canary-S3CRET-777 Y2FuYXJ5LVMzQ1JFVC03Nzc=' >/dev/null
