@@ -324,7 +324,11 @@ rule_label(struct judge *judge, const struct ask *ask, const struct engine_setti
 		return engine_conflict(judge, ask, setting, &cause);
 	if (setting->value[0] == '\0' || setting->value[0] == '=')
 		return engine_opaque(judge, ask, setting, setting->control);
-	engine_keep(judge, setting);
+	/* A name alone is one without a value. */
+	if (strchr(setting->value, '=') == NULL)
+		hl_strv_addf(&judge->out->engine_args, "%s=%s=", setting->flag, setting->value);
+	else
+		engine_keep(judge, setting);
 	return 0;
 }
 
