@@ -11,7 +11,7 @@ if [ "$(printf '%s\n' "$rows" | sort -u)" != "$rows" ]; then
 fi
 known=$(mktemp)
 trap 'rm -f "$known"' EXIT
-grep -rhoE 'HL[A-Z][-_][0-9]{2}' tests --include='*.c' --include='*.sh' --include='*.txt' --include='*.yaml' |
+grep -rhoE 'HL[A-Z][-_][0-9]{2}' tests --include='*.c' --include='*.sh' --include='*.txt' --include='*.yaml' --include='*.def' |
 	tr _ - | sort -u >"$known"
 printf '%s\n' "$rows" | while read -r family number; do
 	if ! grep -qx "HL$family-$number" "$known"; then

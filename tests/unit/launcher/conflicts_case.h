@@ -131,6 +131,105 @@ trial_has(const struct trial *trial, enum hl_code code)
 	return false;
 }
 
+/* Bounds of every kind of request. */
+static const char bounded[] __attribute__((unused)) =
+    "level: baseline@1\n"
+    "backends: [local, docker]\n"
+    "process: {caps: [CHOWN], allow_root: false}\n"
+    "limits: {memory: {max: 1GiB, default: 512MiB}, wall: {max: 10m, default: 60s}}\n"
+    "fs: {mounts: {allowed: [{src: /usr/share, dst: /data, access: ro}], default: []}}\n"
+    "env: {pass: {allowed: [LANG, \"APP_*\"], default: [LANG]}, set: {FIXED: \"one\"}}\n"
+    "image: [\"busybox:1\", \"debian:12\"]\n";
+
+/* One item of a repeatable option, or one scalar, by name. */
+static inline struct trial *
+trial_ask(const char *mode, const char *yaml, const char *option, const char *text)
+{
+	struct trial *trial = trial_new(mode, yaml);
+	struct request *request = &trial->request;
+	const struct {
+		const char *name;
+		struct request_items *items;
+		struct request_item *item;
+	} options[] = {
+		{ "--env", &request->env, NULL },
+		{ "--mount", &request->mounts, NULL },
+		{ "--limit", &request->limits, NULL },
+		{ "--engine-arg", &request->engine_args, NULL },
+		{ "--backend", NULL, &request->backend },
+		{ "--network", NULL, &request->network },
+		{ "--image", NULL, &request->image },
+		{ "--user", NULL, &request->user },
+		{ "--timeout", NULL, &request->timeout },
+		{ "--mode", NULL, &request->mode },
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(options); i++) {
+		if (strcmp(options[i].name, option) != 0)
+			continue;
+		if (options[i].items != NULL)
+			trial_add(trial, options[i].items, text);
+		else
+			trial_set(trial, options[i].item, text);
+	}
+	assert_int_equal(trial->next, CASE_FIRST_ARGUMENT + 1);
+	trial_judge(trial);
+	return trial;
+}
+
+static inline void
+assert_is_fine(const char *yaml, const char *option, const char *text, size_t tightened)
+{
+	struct trial *trial = trial_ask("enforce", yaml, option, text);
+
+	if (trial->status == -1)
+		fail_msg("%s %s: %s", option, text, trial->err.msg);
+	if (trial->conflicts.len > 0)
+		fail_msg("%s %s: [%s]", option, text,
+		    hl_code_info(trial->conflicts.items[0].code)->id);
+	if (trial->conflicts.tightened != tightened)
+		fail_msg("%s %s: %zu tightened", option, text, trial->conflicts.tightened);
+	trial_free(trial);
+}
+
+/* Refused in enforce by that code; in warn the action is as told. */
+static inline void
+assert_conflict(const char *yaml, const char *option, const char *text, enum hl_code code,
+    enum conflict_action action)
+{
+	struct trial *trial = trial_ask("enforce", yaml, option, text);
+	const struct conflict *conflict = &trial->conflicts.items[0];
+
+	if (trial->status == -1)
+		fail_msg("%s %s: %s", option, text, trial->err.msg);
+	if (trial->conflicts.refused == 0)
+		fail_msg("%s %s: passed", option, text);
+	if (conflict->code != code)
+		fail_msg("%s %s: [%s]", option, text, hl_code_info(conflict->code)->id);
+	assert_int_equal(conflict->action, CONFLICT_REFUSED);
+	assert_string_equal(conflict->door, "argument 5");
+	trial_free(trial);
+	trial = trial_ask("warn", yaml, option, text);
+	assert_int_equal(trial->status, 0);
+	if (trial->conflicts.items[0].action != action)
+		fail_msg("%s %s: action %d in warn", option, text,
+		    trial->conflicts.items[0].action);
+	assert_int_equal(trial->conflicts.refused > 0, action == CONFLICT_REFUSED);
+	trial_free(trial);
+}
+
+static inline void
+assert_malformed(const char *option, const char *text)
+{
+	struct trial *trial = trial_ask("enforce", bounded, option, text);
+
+	if (trial->status == 0)
+		fail_msg("%s %s: was read", option, text);
+	assert_int_equal(trial->err.code, HLC_09);
+	assert_non_null(strstr(trial->err.msg, "argument 5"));
+	trial_free(trial);
+}
+
 #define ARGS(...)      \
  (const char *const[]) \
  {                     \

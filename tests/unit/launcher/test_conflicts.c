@@ -2,112 +2,11 @@
  * Requests against a policy: each door of the command line and of the environment, in both modes,
  * and the cases that other launchers got wrong.
  */
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include "backends/docker/docker.h"
 #include "launcher/conflicts_parts.h"
 #include "tests/unit/launcher/conflicts_case.h"
 
 #include "base/banned.h"
-
-static const char bounded[] =
-    "level: baseline@1\n"
-    "backends: [local, docker]\n"
-    "process: {caps: [CHOWN], allow_root: false}\n"
-    "limits: {memory: {max: 1GiB, default: 512MiB}, wall: {max: 10m, default: 60s}}\n"
-    "fs: {mounts: {allowed: [{src: /usr/share, dst: /data, access: ro}], default: []}}\n"
-    "env: {pass: {allowed: [LANG, \"APP_*\"], default: [LANG]}, set: {FIXED: \"one\"}}\n"
-    "image: [\"busybox:1\", \"debian:12\"]\n";
-
-/* One item of a repeatable option, or one scalar, by name. */
-static struct trial *
-ask(const char *mode, const char *yaml, const char *option, const char *text)
-{
-	struct trial *trial = trial_new(mode, yaml);
-	struct request *request = &trial->request;
-	const struct {
-		const char *name;
-		struct request_items *items;
-		struct request_item *item;
-	} options[] = {
-		{ "--env", &request->env, NULL },
-		{ "--mount", &request->mounts, NULL },
-		{ "--limit", &request->limits, NULL },
-		{ "--engine-arg", &request->engine_args, NULL },
-		{ "--backend", NULL, &request->backend },
-		{ "--network", NULL, &request->network },
-		{ "--image", NULL, &request->image },
-		{ "--user", NULL, &request->user },
-		{ "--timeout", NULL, &request->timeout },
-		{ "--mode", NULL, &request->mode },
-	};
-
-	for (size_t i = 0; i < HL_ARRAY_SIZE(options); i++) {
-		if (strcmp(options[i].name, option) != 0)
-			continue;
-		if (options[i].items != NULL)
-			trial_add(trial, options[i].items, text);
-		else
-			trial_set(trial, options[i].item, text);
-	}
-	assert_int_equal(trial->next, CASE_FIRST_ARGUMENT + 1);
-	trial_judge(trial);
-	return trial;
-}
-
-static void
-assert_is_fine(const char *yaml, const char *option, const char *text, size_t tightened)
-{
-	struct trial *trial = ask("enforce", yaml, option, text);
-
-	if (trial->status == -1)
-		fail_msg("%s %s: %s", option, text, trial->err.msg);
-	if (trial->conflicts.len > 0)
-		fail_msg("%s %s: [%s]", option, text,
-		    hl_code_info(trial->conflicts.items[0].code)->id);
-	if (trial->conflicts.tightened != tightened)
-		fail_msg("%s %s: %zu tightened", option, text, trial->conflicts.tightened);
-	trial_free(trial);
-}
-
-/* Refused in enforce by that code; in warn the action is as told. */
-static void
-assert_conflict(const char *yaml, const char *option, const char *text, enum hl_code code,
-    enum conflict_action action)
-{
-	struct trial *trial = ask("enforce", yaml, option, text);
-	const struct conflict *conflict = &trial->conflicts.items[0];
-
-	if (trial->status == -1)
-		fail_msg("%s %s: %s", option, text, trial->err.msg);
-	if (trial->conflicts.refused == 0)
-		fail_msg("%s %s: passed", option, text);
-	if (conflict->code != code)
-		fail_msg("%s %s: [%s]", option, text, hl_code_info(conflict->code)->id);
-	assert_int_equal(conflict->action, CONFLICT_REFUSED);
-	assert_string_equal(conflict->door, "argument 5");
-	trial_free(trial);
-	trial = ask("warn", yaml, option, text);
-	assert_int_equal(trial->status, 0);
-	if (trial->conflicts.items[0].action != action)
-		fail_msg("%s %s: action %d in warn", option, text,
-		    trial->conflicts.items[0].action);
-	assert_int_equal(trial->conflicts.refused > 0, action == CONFLICT_REFUSED);
-	trial_free(trial);
-}
-
-static void
-assert_malformed(const char *option, const char *text)
-{
-	struct trial *trial = ask("enforce", bounded, option, text);
-
-	if (trial->status == 0)
-		fail_msg("%s %s: was read", option, text);
-	assert_int_equal(trial->err.code, HLC_09);
-	assert_non_null(strstr(trial->err.msg, "argument 5"));
-	trial_free(trial);
-}
 
 /* ------------------------------------------------------------------------------------------------
  * Doors
@@ -160,7 +59,7 @@ test_mode_is_only_raised(void **state)
 	(void)state;
 	assert_is_fine(bounded, "--mode", "enforce", 0);
 	assert_malformed("--mode", "off");
-	trial = ask("enforce", bounded, "--mode", "warn");
+	trial = trial_ask("enforce", bounded, "--mode", "warn");
 	assert_int_equal(trial->status, 0);
 	assert_int_equal(trial->conflicts.refused, 1);
 	assert_int_equal(trial->conflicts.items[0].code, HLC_06); /* HLC-06 */
@@ -172,7 +71,7 @@ test_mode_is_only_raised(void **state)
 	trial_judge(trial);
 	assert_int_equal(trial->conflicts.refused, 1);
 	trial_free(trial);
-	trial = ask("warn", bounded, "--network", "host");
+	trial = trial_ask("warn", bounded, "--network", "host");
 	assert_int_equal(trial->conflicts.refused, 0);
 	assert_int_equal(policy_get(trial->policy, POLICY_NETWORK_MODE)->number, PLAN_NETWORK_HOST);
 	trial_free(trial);
@@ -181,7 +80,7 @@ test_mode_is_only_raised(void **state)
 static void
 test_a_refused_request_changes_nothing(void **state)
 {
-	struct trial *trial = ask("enforce", bounded, "--network", "host");
+	struct trial *trial = trial_ask("enforce", bounded, "--network", "host");
 
 	(void)state;
 	assert_int_equal(policy_get(trial->policy, POLICY_NETWORK_MODE)->number, PLAN_NETWORK_NONE);
@@ -191,7 +90,7 @@ test_a_refused_request_changes_nothing(void **state)
 static void
 test_the_conflict_tells_both_places(void **state)
 {
-	struct trial *trial = ask("enforce", bounded, "--engine-arg", "--cap-add=SYS_ADMIN");
+	struct trial *trial = trial_ask("enforce", bounded, "--engine-arg", "--cap-add=SYS_ADMIN");
 	const struct conflict *conflict;
 
 	(void)state;
@@ -242,7 +141,8 @@ test_locked_fields_refuse_every_touch(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(touches); i++) {
-		struct trial *trial = ask("enforce", locked, touches[i].option, touches[i].text);
+		struct trial *trial =
+		    trial_ask("enforce", locked, touches[i].option, touches[i].text);
 
 		if (trial->status != 0 || trial->conflicts.refused != 1)
 			fail_msg("%s was not refused", touches[i].text);
@@ -273,13 +173,13 @@ test_variables(void **state)
 	/* A protected name passes in no mode. */
 	assert_conflict(bounded, "--env", "ANTHROPIC_API_KEY", HLC_05, CONFLICT_DROPPED);
 	assert_conflict(bounded, "--env", "LD_PRELOAD=/tmp/x.so", HLC_05, CONFLICT_DROPPED);
-	trial = ask("warn", bounded, "--env", "ANTHROPIC_API_KEY");
+	trial = trial_ask("warn", bounded, "--env", "ANTHROPIC_API_KEY");
 	for (size_t i = 0; i < policy_get(trial->policy, POLICY_ENV_PASS)->items_len; i++)
 		assert_string_not_equal(policy_get(trial->policy, POLICY_ENV_PASS)->items[i].text,
 		    "ANTHROPIC_API_KEY");
 	trial_free(trial);
 	/* A value that the policy has fixed. */
-	trial = ask("enforce", "level: baseline@1\nenv: {set: {FIXED: \"one\"}}\n", "--env",
+	trial = trial_ask("enforce", "level: baseline@1\nenv: {set: {FIXED: \"one\"}}\n", "--env",
 	    "FIXED=two");
 	assert_int_equal(trial->conflicts.refused, 1);
 	assert_string_equal(trial->conflicts.items[0].control, "env.set");
@@ -304,7 +204,7 @@ test_no_value_of_a_variable_is_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(asked); i++) {
-		struct trial *trial = ask("enforce",
+		struct trial *trial = trial_ask("enforce",
 		    "level: baseline@1\nbackends: [docker]\n"
 		    "env: {pass: [LANG]}\n",
 		    asked[i][0], asked[i][1]);
@@ -335,127 +235,6 @@ test_u19_names_are_compared_without_case(void **state)
 	/* Where a layer names it, its author has decided. */
 	assert_is_fine("level: baseline@1\nenv: {pass: [HTTPS_PROXY]}\n", "--env", "HTTPS_PROXY=x",
 	    1);
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Mounts
- */
-static void
-test_u34_sources_with_separators(void **state)
-{
-	static const char open[] = "level: open@1\nbackends: [docker]\n";
-	struct trial *trial;
-
-	(void)state;
-	assert_is_fine(open, "--mount", "/t/a,b:/dst", 1);
-	assert_is_fine(open, "--mount", "/t/a b\"c':/dst:ro", 1);
-	trial = ask("enforce", open, "--mount", "/t/a:b:/dst");
-	assert_int_equal(trial->status, 0);
-	assert_int_equal(trial->conflicts.tightened, 1);
-	assert_string_equal(policy_get(trial->policy, POLICY_FS_MOUNTS)->items[0].mount.src,
-	    "/t/a:b");
-	assert_string_equal(policy_get(trial->policy, POLICY_FS_MOUNTS)->items[0].mount.dst,
-	    "/dst");
-	assert_int_equal(policy_get(trial->policy, POLICY_FS_MOUNTS)->items[0].mount.access,
-	    POLICY_ACCESS_RW);
-	trial_free(trial);
-	assert_malformed("--mount", "/t/a\nb:/dst");
-	assert_malformed("--mount", "/t/a:/b:/dst");
-	assert_malformed("--mount", "/t/a:/b:wo");
-	assert_malformed("--mount", "/t/a");
-	assert_malformed("--mount", "/t/a:dst");
-	assert_malformed("--mount", ":/dst");
-}
-
-static void
-test_mounts_against_their_bound(void **state)
-{
-	(void)state;
-	assert_is_fine(bounded, "--mount", "/usr/share:/data:ro", 1);
-	assert_is_fine(bounded, "--mount", "/usr/./share/../share:/data/:ro", 1);
-	assert_conflict(bounded, "--mount", "/usr/share:/data", HLC_20, CONFLICT_WON);
-	assert_conflict(bounded, "--mount", "/usr/share:/data:rw", HLC_20, CONFLICT_WON);
-	assert_conflict(bounded, "--mount", "/opt:/data:ro", HLC_20, CONFLICT_WON);
-	assert_conflict(bounded, "--mount", "/usr/share:/elsewhere:ro", HLC_20, CONFLICT_WON);
-}
-
-static void
-test_targets_that_the_sandbox_stands_on(void **state)
-{
-	static const char open[] = "level: open@1\nbackends: [docker]\n";
-
-	(void)state;
-	assert_conflict(open, "--mount", "/opt:/etc/ssl", HLC_20, CONFLICT_WON);
-	assert_malformed("--mount", "/opt:/");
-	assert_conflict(open, "--mount", "/opt:/x/../usr/bin", HLC_20, CONFLICT_WON);
-	assert_malformed("--mount", "/opt:/x/../proc/sys");
-	assert_conflict(open, "--mount", "/opt:/.hermes-runner", HLC_20, CONFLICT_WON);
-	assert_is_fine(open, "--mount", "/opt:/opt/tools:ro", 1);
-	assert_is_fine("level: baseline@1\nfs: {mounts: {allowed: [{src: /opt, dst: /etc/tool, "
-		       "access: ro}], default: []}}\n",
-	    "--mount", "/opt:/etc/tool:ro", 1);
-}
-
-static void
-test_u44_an_empty_list_binds(void **state)
-{
-	struct trial *trial;
-
-	(void)state;
-	assert_int_equal(setenv("HERMES_MOUNTS", "/opt:/data", 1), 0);
-	trial = ask("enforce", "level: baseline@1\nfs: {mounts: []}\n", "--mount", "/opt:/data:ro");
-	assert_int_equal(trial->status, 0);
-	assert_int_equal(trial->conflicts.refused, 1);
-	assert_int_equal(trial->conflicts.items[0].origin.where.line, 5);
-	assert_int_equal(policy_get(trial->policy, POLICY_FS_MOUNTS)->items_len, 0);
-	trial_free(trial);
-	unsetenv("HERMES_MOUNTS");
-	/* Sibling: where no list is written, nothing is bounded. */
-	assert_is_fine("level: baseline@1\n", "--mount", "/opt:/data:ro", 1);
-}
-
-static void
-test_the_floor_under_mounts(void **state)
-{
-	static const char open[] = "level: open@1\nbackends: [docker]\n"
-				   "docker: {endpoint: /tmp/hl-conflicts-engine.sock}\n";
-	static const char *const floors[] = { "/var/run/docker.sock:/s",
-		"/var/run/../run/docker.sock:/s", "/run/docker.sock:/s:ro", "/:/host:ro",
-		"/proc:/p", "/proc/1/root:/p", "/sys/fs:/p:ro", "/usr/../proc/self:/p",
-		"/tmp/hl-conflicts-link:/s", "/tmp/hl-conflicts-hard:/s",
-		"/tmp/hl-conflicts-engine.sock:/s", "/etc/hermes-launch:/p:ro",
-		"/tmp/hl-conflicts-state:/p:ro", "/tmp/hl-conflicts-state/audit:/p:ro",
-		"/tmp/hl-conflicts-up/run/docker.sock:/s" };
-	struct sockaddr_un address = { .sun_family = AF_UNIX,
-		.sun_path = "/tmp/hl-conflicts-engine.sock" };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	(void)state;
-	(void)unlink("/tmp/hl-conflicts-link");
-	(void)unlink("/tmp/hl-conflicts-hard");
-	(void)unlink("/tmp/hl-conflicts-up");
-	(void)unlink(address.sun_path);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(symlink("/run/docker.sock", "/tmp/hl-conflicts-link"), 0);
-	assert_int_equal(symlink("/", "/tmp/hl-conflicts-up"), 0);
-	assert_int_equal(link(address.sun_path, "/tmp/hl-conflicts-hard"), 0);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(floors); i++) {
-		char engine[256];
-
-		assert_conflict(open, "--mount", floors[i], HLC_01, CONFLICT_REFUSED);
-		snprintf(engine, sizeof(engine), "-v%s", floors[i]);
-		assert_conflict(open, "--engine-arg", engine, HLC_01, CONFLICT_REFUSED);
-	}
-	/* Siblings: the same shapes, with nothing to protect behind them. */
-	assert_is_fine(open, "--mount", "/usr/../opt:/s", 1);
-	(void)unlink("/tmp/hl-conflicts-link");
-	assert_int_equal(symlink("/opt", "/tmp/hl-conflicts-link"), 0);
-	assert_is_fine(open, "--mount", "/tmp/hl-conflicts-link:/s", 1);
-	(void)unlink("/tmp/hl-conflicts-link");
-	(void)unlink("/tmp/hl-conflicts-hard");
-	(void)unlink("/tmp/hl-conflicts-up");
-	(void)unlink(address.sun_path);
-	(void)close(fd);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -517,6 +296,17 @@ test_u47_dangerous_options(void **state)
 }
 
 static void
+test_u38_a_working_directory_comes_by_one_door(void **state)
+{
+	static const char docker[] = "level: baseline@1\nbackends: [docker]\n";
+
+	(void)state;
+	assert_conflict(docker, "--engine-arg", "-w/nope", HLC_02, CONFLICT_DROPPED);
+	assert_conflict(docker, "--engine-arg", "--workdir=/workspace/..", HLC_02,
+	    CONFLICT_DROPPED);
+}
+
+static void
 test_u56_a_named_engine_that_is_not_there(void **state)
 {
 	(void)state;
@@ -534,11 +324,11 @@ test_unknown_options_go_on_in_warn_only(void **state)
 	(void)state;
 	assert_conflict(docker, "--engine-arg", "--frobnicate=1", HLC_03,
 	    CONFLICT_WON); /* HLC-03 */
-	trial = ask("warn", docker, "--engine-arg", "--frobnicate=1");
+	trial = trial_ask("warn", docker, "--engine-arg", "--frobnicate=1");
 	assert_int_equal(trial->conflicts.engine_args.len, 1);
 	assert_string_equal(trial->conflicts.engine_args.v[0], "--frobnicate=1");
 	trial_free(trial);
-	trial = ask("warn", docker, "--engine-arg", "--device=/dev/null");
+	trial = trial_ask("warn", docker, "--engine-arg", "--device=/dev/null");
 	assert_string_equal(trial->conflicts.engine_args.v[0], "--device=/dev/null");
 	trial_free(trial);
 }
@@ -645,13 +435,9 @@ main(void)
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_no_value_of_a_variable_is_told),
 		cmocka_unit_test(test_u19_names_are_compared_without_case),
-		cmocka_unit_test(test_u34_sources_with_separators),
-		cmocka_unit_test(test_mounts_against_their_bound),
-		cmocka_unit_test(test_targets_that_the_sandbox_stands_on),
-		cmocka_unit_test(test_u44_an_empty_list_binds),
-		cmocka_unit_test(test_the_floor_under_mounts),
 		cmocka_unit_test(test_u46_extra_arguments_with_egress_on),
 		cmocka_unit_test(test_u47_dangerous_options),
+		cmocka_unit_test(test_u38_a_working_directory_comes_by_one_door),
 		cmocka_unit_test(test_u56_a_named_engine_that_is_not_there),
 		cmocka_unit_test(test_unknown_options_go_on_in_warn_only),
 		cmocka_unit_test(test_engine_variables),

@@ -3,9 +3,6 @@
  * right for them, each in every legal spelling; and thousands of respelt attacks, of which none may
  * pass in enforce.
  */
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <inttypes.h>
 #include <time.h>
 
