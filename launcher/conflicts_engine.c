@@ -177,18 +177,19 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 static void
 put_asked(const struct engine_setting *setting, char *asked, size_t size)
 {
-	const char *value = setting->value;
-	int shown = (int)strnlen(value, 256);
-	const char *rest = "";
+	bool is_env = setting->rule == ENGINE_RULE_ENV;
+	bool is_hidden = setting->rule == ENGINE_RULE_UNKNOWN || is_env;
+	size_t len = is_env ? strcspn(setting->value, "=") : 0;
+	char shown[257];
 
-	if (setting->rule == ENGINE_RULE_UNKNOWN || setting->rule == ENGINE_RULE_ENV) {
-		shown = setting->rule == ENGINE_RULE_ENV ? (int)strcspn(value, "=") : 0;
-		if (shown > 128)
-			shown = 0;
-		rest = value[shown] != '\0' ? "=..." : "";
-	}
-	snprintf(asked, size, "--engine-arg=%s%s%.*s%s", setting->flag, shown > 0 ? "=" : "", shown,
-	    value, rest);
+	if (!is_hidden)
+		len = strnlen(setting->value, sizeof(shown) - 1);
+	if (len > sizeof(shown) - 1 || (is_env && len > 128))
+		len = 0;
+	memcpy(shown, setting->value, len);
+	shown[len] = '\0';
+	snprintf(asked, size, "--engine-arg=%s%s%s%s", setting->flag, len > 0 ? "=" : "", shown,
+	    is_hidden && setting->value[len] != '\0' ? "=..." : "");
 }
 
 struct ask

@@ -355,10 +355,13 @@ mutate_volume(const char *value, char out[512])
 static void
 mutate_mount(const char *value, char out[512])
 {
-	int first = (int)strcspn(value, ",");
+	const char *rest = value + strcspn(value, ",");
+	char first[256];
 
+	snprintf(first, sizeof(first), "%s", value);
+	first[strcspn(first, ",")] = '\0';
 	if (pick(2) == 0 && strchr(value, '"') == NULL)
-		snprintf(out, 512, "\"%.*s\"%s", first, value, value + first);
+		snprintf(out, 512, "\"%s\"%s", first, rest);
 	else
 		snprintf(out, 512, "%s", value);
 	shuffle_case(out, 0, strcspn(out, "="));
