@@ -157,7 +157,8 @@ struct plan {
 	char *cwd; /* inside */
 	struct hl_origin cwd_origin;
 	struct hl_strv deny; /* existing host paths to cover, resolved from fs.deny's globs */
-	struct hl_origin deny_origin;
+	struct hl_origin deny_origin;   /* of fs.deny as a whole */
+	struct hl_origin *deny_origins; /* of each path: one per string of deny */
 
 	enum plan_network network;
 	struct hl_origin network_origin;

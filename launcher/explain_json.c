@@ -172,7 +172,15 @@ put_files(struct hl_json *json, const struct plan *plan)
 	hl_json_u64(json, plan->home.size);
 	put_origin(json, &plan->home.origin);
 	hl_json_end_object(json);
-	put_strings(json, "covered", &plan->deny);
+	hl_json_key(json, "covered");
+	hl_json_array(json);
+	for (size_t i = 0; i < plan->deny.len; i++) {
+		hl_json_object(json);
+		put_text(json, "path", plan->deny.v[i]);
+		put_origin(json, &plan->deny_origins[i]);
+		hl_json_end_object(json);
+	}
+	hl_json_end_array(json);
 }
 
 static void

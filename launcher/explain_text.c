@@ -177,7 +177,7 @@ text_files(const struct explain *explain, struct hl_buf *out, struct hl_buf *val
 	for (size_t i = 0; i < deny->items_len; i++)
 		line(out, "deny", deny->items[i].text, &deny->items[i].origin);
 	for (size_t i = 0; i < plan->deny.len; i++)
-		line(out, "covered", plan->deny.v[i], NULL);
+		line(out, "covered", plan->deny.v[i], &plan->deny_origins[i]);
 }
 
 static void
@@ -207,7 +207,8 @@ text_environment(const struct explain *explain, struct hl_buf *out, struct hl_bu
 	for (size_t i = 0; i < pass->items_len; i++)
 		line(out, "rule", pass->items[i].text, &pass->items[i].origin);
 	for (size_t i = 0; i < explain->notes->withheld.len; i++) {
-		hl_buf_putf(value, "%s%s", i > 0 ? " " : "", explain->notes->withheld.v[i]);
+		hl_buf_putf(value, "%s%s", value->len > 0 ? " " : "",
+		    explain->notes->withheld.v[i]);
 		if (value->len < 64 && i + 1 < explain->notes->withheld.len)
 			continue;
 		line_buf(out, "withheld", value, NULL);

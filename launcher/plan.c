@@ -282,6 +282,7 @@ plan_done(struct plan *plan)
 	free(plan->endpoint);
 	plan_env_done(plan);
 	hl_strv_done(&plan->deny);
+	free(plan->deny_origins);
 	hl_strv_done(&plan->engine_args);
 	hl_strv_done(&plan->argv);
 	*plan = (struct plan){ .cancel_fd = -1 };

@@ -322,6 +322,22 @@ is_remade(const char *path)
 	return strcmp(path, "/proc") == 0 || strcmp(path, "/sys") == 0 || strcmp(path, "/dev") == 0;
 }
 
+/* The first entry decides, as it did when the path was taken. */
+static int
+keep_origins(const struct deny_list *list, struct plan *plan, struct hl_err *err)
+{
+	plan->deny_origins = calloc(plan->deny.len + 1, sizeof(*plan->deny_origins));
+	if (plan->deny_origins == NULL)
+		return hl_err_oom(err);
+	for (size_t i = 0; i < plan->deny.len; i++) {
+		const struct deny_entry *entry = list->items;
+		while (entry->class == DENY_KEEP || strcmp(entry->path, plan->deny.v[i]) != 0)
+			entry++;
+		plan->deny_origins[i] = entry->origin;
+	}
+	return 0;
+}
+
 int
 deny_list_apply(const struct deny_list *list, struct plan *plan, struct hl_err *err)
 {
@@ -343,5 +359,7 @@ deny_list_apply(const struct deny_list *list, struct plan *plan, struct hl_err *
 			break;
 	}
 	hl_strv_sort(&plan->deny);
-	return hl_strv_check(&plan->deny, "fs.deny", err);
+	if (hl_strv_check(&plan->deny, "fs.deny", err) != 0)
+		return -1;
+	return keep_origins(list, plan, err);
 }

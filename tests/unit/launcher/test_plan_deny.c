@@ -94,6 +94,12 @@ test_authored(void **state)
 	assert_true(is_covered(fixture, at(fixture, "work/a/secrets")));
 	assert_false(is_covered(fixture, at(fixture, "work/a/secrets/in")));
 	assert_false(is_covered(fixture, at(fixture, "work/a")));
+	for (size_t i = 0; i < fixture->plan.deny.len; i++) {
+		bool is_ours = hl_path_is_beneath(fixture->plan.deny.v[i], fixture->work);
+		const struct hl_origin *origin = &fixture->plan.deny_origins[i];
+		assert_int_equal(origin->where.line, is_ours ? 4 : 0);
+		assert_string_equal(origin->layer, is_ours ? "task" : "built-in");
+	}
 	assert_planned(fixture, "");
 	assert_false(is_covered(fixture, at(fixture, "work/a/.env")));
 }
