@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "backends/backends.h"
+#include "backends/docker/start.h"
 #include "backends/local/local.h"
 
 #include "base/banned.h"
@@ -21,7 +22,7 @@ struct registry_row {
 
 static const struct registry_row registry[] = {
 	{ "local", &backend_local },
-	{ "docker", NULL },
+	{ "docker", &backend_docker },
 	{ "podman", NULL },
 	{ "singularity", NULL },
 	{ "ssh", NULL },

@@ -17,19 +17,25 @@
 #include "base/banned.h"
 
 static void
-local_is_there_and_complete(void **state)
+what_is_served_is_complete(void **state)
 {
-	struct hl_err err = { 0 };
+	static const char *const names[BACKEND_ID_MAX] = {
+		[BACKEND_LOCAL] = "local",
+		[BACKEND_DOCKER] = "docker",
+	};
 
 	(void)state;
-	const struct backend *local = backend_find("local", &err);
-	assert_non_null(local);
-	assert_string_equal(local->name, "local");
-	assert_int_equal(local->id, BACKEND_LOCAL);
-	assert_non_null(local->lower);
-	assert_non_null(local->probe);
-	assert_non_null(local->start);
-	assert_non_null(local->stop);
+	for (enum backend_id i = 0; i < BACKEND_ID_MAX; i++) {
+		struct hl_err err = { 0 };
+		const struct backend *backend = backend_find(names[i], &err);
+		assert_non_null(backend);
+		assert_string_equal(backend->name, names[i]);
+		assert_int_equal(backend->id, i);
+		assert_non_null(backend->lower);
+		assert_non_null(backend->probe);
+		assert_non_null(backend->start);
+		assert_non_null(backend->stop);
+	}
 }
 
 /* HLB-21: known, and not served. Never a typing error's message. */
@@ -156,7 +162,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(local_is_there_and_complete),
+		cmocka_unit_test(what_is_served_is_complete),
 		cmocka_unit_test(absent_backends_are_named_as_absent),
 		cmocka_unit_test(unknown_backends_are_told_the_nearest_name),
 		cmocka_unit_test(every_control_says_who_applies_it_or_why_nobody_does),
