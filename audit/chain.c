@@ -73,6 +73,16 @@ tells_of(const struct frame *frame, const struct chain *chain)
 	       audit_json_take(&cursor, hex) && audit_json_take(&cursor, "\"");
 }
 
+static bool
+names_log(const struct frame *frame, const char *log_id)
+{
+	struct json_cursor cursor;
+
+	return audit_frame_is(frame, AUDIT_LOG_OPEN) && audit_frame_field(frame, "log", &cursor) &&
+	       audit_json_take(&cursor, "\"") && audit_json_take(&cursor, log_id) &&
+	       audit_json_take(&cursor, "\"");
+}
+
 static enum chain_fault
 check_record(const struct chain *chain, const struct frame *frame)
 {
@@ -88,6 +98,8 @@ check_record(const struct chain *chain, const struct frame *frame)
 		return CHAIN_SEQ;
 	if (chain->is_anchored && memcmp(frame->prev, chain->prev, LEAF_SIZE) != 0)
 		return CHAIN_PREV;
+	if (frame->seq == 0 && chain->log_id != NULL && !names_log(frame, chain->log_id))
+		return CHAIN_LOG;
 	return CHAIN_FINE;
 }
 
@@ -148,6 +160,9 @@ audit_chain_explain(const struct chain *chain, enum chain_fault fault, const str
 		return;
 	case CHAIN_TORN:
 		snprintf(text, size, "a torn line, and the next record does not tell of it");
+		return;
+	case CHAIN_LOG:
+		snprintf(text, size, "the first record is not that of log '%s'", chain->log_id);
 		return;
 	case CHAIN_RECOVER:
 		snprintf(text, size, "a recover record that does not fit what stands before it");

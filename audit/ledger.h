@@ -106,9 +106,11 @@ enum chain_fault {
 	CHAIN_PREV,
 	CHAIN_TORN,    /* a torn line, and the next record does not tell of it */
 	CHAIN_RECOVER, /* a recover record that tells of nothing that is there */
+	CHAIN_LOG,     /* the first record is not that of this log */
 };
 
 struct chain {
+	const char *log_id; /* that record 0 must name, or NULL */
 	uint64_t next_seq;
 	unsigned char prev[LEAF_SIZE];
 	uint64_t records;
@@ -145,6 +147,7 @@ struct lines {
 	uint64_t offset; /* of the next line */
 	uint64_t end;    /* what lies behind is not read */
 	char *buffer;
+	size_t buffer_size;
 	size_t buffer_len;
 	size_t used; /* bytes of buffer that were handed out */
 };

@@ -21,7 +21,9 @@ int
 audit_lines_init(struct lines *lines, int fd, uint64_t offset, uint64_t end, struct hl_err *err)
 {
 	*lines = (struct lines){ .fd = fd, .offset = offset, .end = end };
-	lines->buffer = malloc(BUFFER_SIZE);
+	uint64_t left = end > offset ? end - offset : 0;
+	lines->buffer_size = left < BUFFER_SIZE ? (size_t)left : BUFFER_SIZE;
+	lines->buffer = malloc(lines->buffer_size + 1);
 	return lines->buffer != NULL ? 0 : hl_err_oom(err);
 }
 
@@ -39,11 +41,11 @@ refill(struct lines *lines, struct hl_err *err)
 	lines->buffer_len -= lines->used;
 	memmove(lines->buffer, lines->buffer + lines->used, lines->buffer_len);
 	lines->used = 0;
-	while (lines->buffer_len < BUFFER_SIZE) {
+	while (lines->buffer_len < lines->buffer_size) {
 		uint64_t at = lines->offset + lines->buffer_len;
 		uint64_t want = lines->end - at;
-		if (want > BUFFER_SIZE - lines->buffer_len)
-			want = BUFFER_SIZE - lines->buffer_len;
+		if (want > lines->buffer_size - lines->buffer_len)
+			want = lines->buffer_size - lines->buffer_len;
 		ssize_t n = want == 0 ? 0
 				      : pread(lines->fd, lines->buffer + lines->buffer_len,
 					    (size_t)want, (off_t)at);

@@ -50,7 +50,8 @@ scan(const struct audit *audit, uint64_t offset, uint64_t size, const struct hea
 	*ret_has_lf = true;
 	while ((rc = audit_lines_next(&lines, &line, err)) == 1) {
 		enum chain_fault fault = audit_chain_step(chain, &line);
-		if (fault == CHAIN_FINE && !line.has_lf && !chain->is_torn &&
+		/* The last one has no successor that vouches for it. */
+		if (fault == CHAIN_FINE && lines.offset >= lines.end && !chain->is_torn &&
 		    audit_line_classify(line.text, line.len) != LINE_RECORD)
 			fault = CHAIN_NOT_A_RECORD;
 		if (fault != CHAIN_FINE) {
@@ -151,6 +152,7 @@ scan_all(const struct audit *audit, uint64_t size, const struct head *known, str
 	static const unsigned char zeros[LEAF_SIZE];
 
 	audit_chain_init(chain, audit->segment_first, audit->segment_first == 0 ? zeros : NULL);
+	chain->log_id = audit->log_id;
 	if (scan(audit, 0, size, known, chain, ret_has_lf, err) != 0)
 		return -1;
 	if (chain->records == 0)

@@ -102,19 +102,6 @@ found_fault(struct verifier *verifier, enum chain_fault fault, const struct line
 	return 0;
 }
 
-/* The first record of the first segment names the directory that it is in. */
-static bool
-is_of_this_log(const struct verifier *verifier, const struct line *line)
-{
-	struct frame frame;
-	struct json_cursor cursor;
-
-	return audit_frame_read(line->text, line->len, &frame) &&
-	       audit_frame_is(&frame, AUDIT_LOG_OPEN) &&
-	       audit_frame_field(&frame, "log", &cursor) && audit_json_take(&cursor, "\"") &&
-	       audit_json_take(&cursor, verifier->reader->log_id) && audit_json_take(&cursor, "\"");
-}
-
 /* What is known beside the chain about a record that was just taken. */
 static void
 check_taken(struct verifier *verifier, const struct segment *segment, const struct line *line)
@@ -123,10 +110,6 @@ check_taken(struct verifier *verifier, const struct segment *segment, const stru
 	const struct chain *chain = &verifier->chain;
 
 	verifier->last_offset = line->offset;
-	if (chain->next_seq == 1 && segment->first == 0 && !is_of_this_log(verifier, line)) {
-		tampered(verifier, 0, line->offset, "the first record is not that of this log");
-		return;
-	}
 	if (!head_vouches(verifier, chain->next_seq))
 		return;
 	if (memcmp(head->prev, chain->prev, LEAF_SIZE) != 0)
@@ -176,6 +159,7 @@ begin_segment(struct verifier *verifier, size_t i)
 
 	if (i == 0) {
 		audit_chain_init(chain, first, first == 0 ? zeros : NULL);
+		chain->log_id = verifier->reader->log_id;
 		if (first > 0)
 			incomplete(verifier, 0, "the segments before record %llu are missing",
 			    (unsigned long long)first);

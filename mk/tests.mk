@@ -24,6 +24,18 @@ $(B)/san/hl-engine: $(call san-obj,$(engine-src))
 check-unit: $(unit-bin) $(B)/san/hl-engine
 	sh tests/lib/run-unit.sh $(unit-bin)
 
+# Crashes, crowds and full disks: what a room must live through, played out for real.
+fault-bin := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/test_*.c))
+
+$(B)/fault/%: tests/fault/%.c $(B)/san/core.a
+	@mkdir -p $(@D)
+	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< $(B)/san/core.a $(san-ldflags) \
+		-lcmocka $(launch-libs)
+
+.PHONY: check-fault
+check-fault: $(fault-bin)
+	sh tests/lib/run-unit.sh $(fault-bin)
+
 # The runner and the lock on this kernel: each test starts real sandboxes and tries things from
 # inside with a static probe. Run as root and as an ordinary user.
 kernel-bin := $(patsubst tests/kernel/%.c,$(B)/kernel/%,$(wildcard tests/kernel/test_*.c))
@@ -53,6 +65,7 @@ check:
 	sh mk/deps.sh test
 	$(MAKE) WERROR=1 all
 	$(MAKE) WERROR=1 check-unit
+	$(MAKE) WERROR=1 check-fault
 	$(MAKE) WERROR=1 check-kernel
 	$(MAKE) WERROR=1 check-fuzz-corpus
 	$(MAKE) WERROR=1 check-run
