@@ -89,11 +89,13 @@ may_write(const struct confine_op *op, const char *place)
 	return false;
 }
 
-/* A device has to be one where the device operation put it. */
+/* A device has to be one where the device operation put it; in shm everybody writes. */
 static bool
 may_have_devices(const struct confine_op *op, const char *place)
 {
-	return op->kind == CONFINE_OP_DEV && place[strlen(op->dst)] == '/';
+	const char *name = place + strlen(op->dst);
+
+	return op->kind == CONFINE_OP_DEV && *name == '/' && strcmp(name, "/shm") != 0;
 }
 
 static bool

@@ -1,0 +1,105 @@
+/*
+ * What this kernel offers, against what trying it here shows; and a kernel on which user namespaces
+ * are forbidden by a filter, as in a container.
+ */
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "confine/confine.h"
+
+#include "base/banned.h"
+
+static void
+test_probe(void **state)
+{
+	struct confine_kernel kernel;
+
+	(void)state;
+	confine_kernel_probe(&kernel);
+	long abi = syscall(444, NULL, 0, 1);
+	assert_int_equal(kernel.landlock_abi, abi > 0 ? abi : 0);
+	assert_true(kernel.has_seccomp);
+	assert_true(kernel.has_user_ns || kernel.user_ns_cause[0] != '\0');
+	/* the probe left us where we were */
+	assert_int_equal(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
+}
+
+/* The flags of clone are the first argument; CLONE_NEWUSER is refused. */
+static void
+forbid_user_ns(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_NEWUSER, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = HL_ARRAY_SIZE(code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
+		_exit(90);
+}
+
+/* In a child, as an ordinary user: 0 = as expected. */
+static int
+probe_as_user(bool is_forbidden)
+{
+	struct confine_kernel kernel;
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+			_exit(91);
+		if (is_forbidden)
+			forbid_user_ns();
+		confine_kernel_probe(&kernel);
+		if (!is_forbidden)
+			_exit(kernel.has_user_ns ? 0 : 1);
+		_exit(
+		    !kernel.has_user_ns && strstr(kernel.user_ns_cause, "seccomp") != NULL ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void
+test_forbidden(void **state)
+{
+	(void)state;
+	assert_int_equal(probe_as_user(true), 0);
+	/* The sibling, where this machine allows them at all. */
+	if (unshare(CLONE_FILES) == 0 && access("/proc/self/ns/user", F_OK) == 0 &&
+	    access("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", F_OK) != 0)
+		assert_int_equal(probe_as_user(false), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_forbidden),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

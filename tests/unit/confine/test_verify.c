@@ -1,0 +1,202 @@
+/*
+ * The verification, shown what the lock would never make: each fault of a status or of a mount
+ * table must be found and named. The texts are those of a real sandbox with one thing changed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "confine/apply/verify.h"
+
+#include "base/banned.h"
+
+static const struct confinement identity = {
+	.flags = CONFINE_IDENTITY | CONFINE_CAPS | CONFINE_NO_NEW_PRIVS | CONFINE_SECCOMP,
+	.uid = 65534,
+	.gid = 65534,
+	.caps_bounding = 0,
+};
+
+static const char good_status[] = "Name:\tinit\nUid:\t65534\t65534\t65534\t65534\n"
+				  "Gid:\t65534\t65534\t65534\t65534\nCapInh:\t0000000000000000\n"
+				  "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
+				  "CapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\n"
+				  "NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n";
+
+static const struct {
+	const char *from, *to; /* one replacement in the text */
+	const char *subject;
+} status_faults[] = {
+	{ "Uid:\t65534\t65534\t65534", "Uid:\t65534\t65534\t0", "Uid:" },
+	{ "Gid:\t65534", "Gid:\t0", "Gid:" },
+	{ "CapInh:\t0", "CapInh:\t1", "CapInh:" },
+	{ "CapPrm:\t0", "CapPrm:\tf", "CapPrm:" },
+	{ "CapEff:\t000000000000000", "CapEff:\t00000000000000a", "CapEff:" },
+	{ "CapBnd:\t0000000000000000", "CapBnd:\t000001ffffffffff", "CapBnd:" },
+	{ "CapAmb:\t0000000000000000", "CapAmb:\t0000000000000001", "CapAmb:" },
+	{ "NoNewPrivs:\t1", "NoNewPrivs:\t0", "NoNewPrivs:" },
+	{ "Seccomp:\t2", "Seccomp:\t0", "Seccomp:" },
+	{ "Seccomp:\t2\n", "", "Seccomp:" },
+	{ "CapEff:\t0000000000000000", "CapEff:\t", "CapEff:" },
+	/* a name of the process that looks like a line does not count: it is on the first */
+	{ "Name:\tinit\nUid:\t65534", "Name:\tUid:\t65534\nUid:\t0", "Uid:" },
+};
+
+static void
+replace(char *out, size_t size, const char *text, const char *from, const char *to)
+{
+	const char *at = strstr(text, from);
+	struct hl_buf buf;
+
+	assert_non_null(at);
+	hl_buf_init(&buf, size - 1);
+	hl_buf_put(&buf, text, (size_t)(at - text));
+	hl_buf_puts(&buf, to);
+	hl_buf_puts(&buf, at + strlen(from));
+	assert_false(buf.failed);
+	memcpy(out, buf.data, buf.len + 1);
+	hl_buf_done(&buf);
+}
+
+static void
+test_status(void **state)
+{
+	struct confine_failure failure = { 0 };
+	char text[1024];
+
+	(void)state;
+	assert_int_equal(verify_status_text(&identity, good_status, &failure), 0);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(status_faults); i++) {
+		replace(text, sizeof(text), good_status, status_faults[i].from,
+		    status_faults[i].to);
+		assert_int_equal(verify_status_text(&identity, text, &failure), -1);
+		assert_int_equal(failure.step, CONFINE_STEP_VERIFY);
+		assert_string_equal(failure.subject, status_faults[i].subject);
+	}
+	/* what was not asked for is not looked at */
+	const struct confinement nothing = { 0 };
+	assert_int_equal(verify_status_text(&nothing, "", &failure), 0);
+}
+
+static struct confine_op ops[] = {
+	{ .kind = CONFINE_OP_BIND,
+	    .flags = CONFINE_OP_RDONLY | CONFINE_OP_RECURSIVE,
+	    .src = "/usr",
+	    .dst = "/usr" },
+	{ .kind = CONFINE_OP_PROC, .dst = "/proc" },
+	{ .kind = CONFINE_OP_DEV, .dst = "/dev" },
+	{ .kind = CONFINE_OP_TMPFS, .flags = CONFINE_OP_NOEXEC, .dst = "/tmp" },
+	{ .kind = CONFINE_OP_BIND, .flags = CONFINE_OP_RECURSIVE, .src = "/w", .dst = "/work dir" },
+	{ .kind = CONFINE_OP_MASK, .dst = "/work dir/key" },
+	{ .kind = CONFINE_OP_MASK, .flags = CONFINE_OP_OPTIONAL, .dst = "/nowhere" },
+	{ .kind = CONFINE_OP_DIR, .dst = "/home" },
+};
+
+static const struct confinement mounts_wanted = { .flags = CONFINE_MOUNTS,
+	.ops = ops,
+	.ops_len = HL_ARRAY_SIZE(ops) };
+
+static const char good_mounts[] =
+    "1 0 0:1 / / ro,nosuid,nodev,noexec,relatime - tmpfs none rw\n"
+    "2 1 8:1 /usr /usr ro,nosuid,nodev,relatime shared:1 - ext4 /dev/sda rw\n"
+    "3 2 8:2 / /usr/local ro,nosuid,nodev - ext4 /dev/sdb rw\n"
+    "4 1 0:2 / /proc rw,nosuid,nodev,noexec,relatime - proc proc rw\n"
+    "5 4 0:2 /sys /proc/sys ro,nosuid,nodev,noexec,relatime - proc proc rw\n"
+    "6 4 0:1 /m//deleted /proc/kcore ro,nosuid,nodev,noexec - tmpfs none rw\n"
+    "7 1 0:3 / /dev ro,nosuid,nodev,noexec - tmpfs tmpfs rw\n"
+    "8 7 0:4 /null /dev/null ro,nosuid,noexec - devtmpfs devtmpfs rw\n"
+    "9 7 0:5 / /dev/pts rw,nosuid,noexec - devpts devpts rw\n"
+    "10 7 0:6 / /dev/shm rw,nosuid,nodev,noexec - tmpfs tmpfs rw\n"
+    "11 1 0:7 / /tmp rw,nosuid,nodev,noexec - tmpfs tmpfs rw\n"
+    "12 1 8:1 /w /work\\040dir rw,nosuid,nodev - ext4 /dev/sda rw\n"
+    "13 12 0:1 /m /work\\040dir/key ro,nosuid,nodev,noexec - tmpfs none rw\n";
+
+static const struct {
+	const char *from, *to, *subject;
+} mount_faults[] = {
+	/* writable, devices or set-user-id where none was granted: also below a recursive bind */
+	{ "/ / ro,", "/ / rw,", "/" },
+	{ "/usr /usr ro,nosuid", "/usr /usr rw,nosuid", "/usr" },
+	{ "/usr/local ro,nosuid,nodev", "/usr/local rw,nosuid,nodev", "/usr" },
+	{ "/usr/local ro,nosuid,nodev", "/usr/local ro,nodev", "/usr" },
+	{ "/usr/local ro,nosuid,nodev", "/usr/local ro,nosuid", "/usr" },
+	{ "/usr/local ro,nosuid,nodev", "/usr/local row,nosuid,nodev", "/usr" },
+	{ "/proc/sys ro,", "/proc/sys rw,", "/proc" },
+	{ "/proc/kcore ro,", "/proc/kcore rw,", "/proc" },
+	{ "/dev ro,", "/dev rw,", "/dev" },
+	{ "/dev/null ro,", "/dev/null rw,", "/dev" },
+	{ "/dev/shm rw,nosuid,nodev", "/dev/shm rw,nosuid", "/dev" },
+	{ "/tmp rw,nosuid,nodev,noexec", "/tmp rw,nosuid,nodev", "/tmp" },
+	{ "key ro,", "key rw,", "/work dir/key" },
+	/* mounts that are missing */
+	{ "2 1 8:1 /usr /usr", "2 1 8:1 /usr /usr/share", "/usr" },
+	{ "5 4 0:2 /sys /proc/sys ro", "5 4 0:2 /sys /proc/irq ro", "/proc/sys" },
+	{ "13 12 0:1 /m /work\\040dir/key", "13 12 0:1 /m /work\\040dir/kex", "/work dir/key" },
+	/* mounts that nobody asked for */
+	{ "11 1 0:7 / /tmp rw", "11 1 0:7 / /old rw", "/" },
+	{ "3 2 8:2 / /usr/local", "3 2 8:2 / /", "/" },
+	/* not a mount table */
+	{ "2 1 8:1 /usr /usr", "2 1", "/" },
+	{ "2 1 8:1 /usr /usr ro,nosuid,nodev,relatime shared:1 - ext4 /dev/sda rw", "x",
+	    "/proc/self/mountinfo" },
+};
+
+/* The table in pieces of this size. */
+static int
+feed(const char *text, size_t piece, struct confine_failure *failure)
+{
+	struct verify_mounts mounts = { .confinement = &mounts_wanted };
+	size_t len = strlen(text);
+
+	for (size_t at = 0; at < len; at += piece)
+		if (verify_mounts_feed(&mounts, text + at, at + piece < len ? piece : len - at,
+			failure) != 0)
+			return -1;
+	return verify_mounts_end(&mounts, failure);
+}
+
+static void
+test_mounts(void **state)
+{
+	struct confine_failure failure = { 0 };
+	char text[4096];
+
+	(void)state;
+	for (size_t piece = 1; piece < 200; piece += 7)
+		assert_int_equal(feed(good_mounts, piece, &failure), 0);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(mount_faults); i++) {
+		replace(text, sizeof(text), good_mounts, mount_faults[i].from, mount_faults[i].to);
+		if (feed(text, 100, &failure) == 0)
+			fail_msg("not found: %s", mount_faults[i].to);
+		assert_int_equal(failure.step, CONFINE_STEP_VERIFY);
+		if (strcmp(failure.subject, mount_faults[i].subject) != 0)
+			fail_msg("%s: '%s'", mount_faults[i].to, failure.subject);
+	}
+}
+
+static void
+test_long_line(void **state)
+{
+	static char text[VERIFY_LINE_MAX + 2];
+	struct confine_failure failure = { 0 };
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	assert_int_equal(feed(text, 512, &failure), -1);
+	assert_string_equal(failure.subject, "/proc/self/mountinfo");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_mounts),
+		cmocka_unit_test(test_long_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
