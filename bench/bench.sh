@@ -47,12 +47,15 @@ HL=$TMP/bin/hermes-launch
 # table BASE: rows of measure, with the ratio to the row named BASE
 table() {
 	awk -v base="$1" '
-	{ name[NR] = $1; min[NR] = $2; median[NR] = $3; p95[NR] = $4; rss[NR] = $5; note[NR] = $6; of[$1] = $3 }
+	{ name[NR] = $1; min[NR] = $2; median[NR] = $3; p95[NR] = $4; cpu[NR] = $5; rss[NR] = $6
+		note[NR] = $7; time_of[$1] = $3; cpu_of[$1] = $5 }
+	function ratio(a, b) { return b > 0 ? sprintf("%.2f", a / b) : "-" }
 	END {
-		printf "| what | min us | median us | p95 us | x %s | peak KiB |\n|---|---|---|---|---|---|\n", base
+		print "| what | min us | median us | p95 us | x " base " | cpu us | x " base " | peak KiB |"
+		print "|---|---|---|---|---|---|---|---|"
 		for (i = 1; i <= NR; i++)
-			printf "| %s | %d | %d | %d | %.2f | %d | %s\n", name[i], min[i], median[i], p95[i],
-				of[base] > 0 ? median[i] / of[base] : 0, rss[i], note[i]
+			print "| " name[i] " | " min[i] " | " median[i] " | " p95[i] " | " ratio(median[i], time_of[base]) \
+				" | " cpu[i] " | " ratio(cpu[i], cpu_of[base]) " | " rss[i] " | " note[i]
 	}'
 }
 
@@ -62,9 +65,9 @@ echo "## One confined run of true"
 echo
 cd "$TMP/work"
 "$TMP/bin/measure" "$ROUNDS" \
-	bare "$TRUE" -- \
-	floor "$TMP/bin/floor" "$TMP/ledger" "$TRUE" -- \
-	hermes-launch "$HL" --policy "$TMP/policy.yaml" -- "$TRUE" -- \
+	bare "$TRUE" , \
+	floor "$TMP/bin/floor" "$TMP/ledger" "$TRUE" , \
+	hermes-launch "$HL" --policy "$TMP/policy.yaml" -- "$TRUE" , \
 	bubblewrap "<$TMP/filter.bpf" "$(command -v bwrap)" --unshare-all --die-with-parent --new-session \
 	--ro-bind / / --tmpfs /tmp --tmpfs /var/tmp --tmpfs /run --tmpfs /home --tmpfs /root --proc /proc \
 	--dev /dev --bind "$PWD" "$PWD" --cap-drop ALL --clearenv --seccomp 0 "$TRUE" | table floor
@@ -72,6 +75,6 @@ echo
 echo "## The launcher itself"
 echo
 "$TMP/bin/measure" "$ROUNDS" \
-	empty "$TMP/bin/empty" -- \
-	version "$HL" version -- \
+	empty "$TMP/bin/empty" , \
+	version "$HL" version , \
 	policy-check-4KiB "$HL" policy check "$TMP/big.yaml" | table empty

@@ -2,10 +2,11 @@
  * Runs commands in turn, round after round, and prints how long each took: interleaved, so that
  *what disturbs the machine disturbs all of them alike.
  *
- *	measure ROUNDS name [<FILE] prog [arg...] [-- name [<FILE] prog [arg...]]...
+ *	measure ROUNDS name [<FILE] prog [arg...] [, name [<FILE] prog [arg...]]...
  *
- * One line each: name, min, median, p95 in microseconds, peak resident KiB of the command itself.
- * Standard input is FILE or /dev/null, output and error go to /dev/null; a failing command is told.
+ * One line each: name, min, median, p95 of the time in microseconds, median of the processor time
+ *of the command and all its descendants, peak resident KiB of the largest of them. Standard input
+ *is FILE or /dev/null, output and error go to /dev/null; a failing command is told.
  */
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,7 +29,7 @@ struct command {
 	char *name;
 	char **argv;
 	posix_spawn_file_actions_t actions;
-	double *us;
+	double *us, *cpu_us;
 	long rss_kib;
 	int failures;
 };
@@ -43,7 +44,13 @@ now_us(void)
 }
 
 static double
-run(struct command *command)
+cpu_us(const struct timeval *time)
+{
+	return (double)time->tv_sec * 1e6 + (double)time->tv_usec;
+}
+
+static double
+run(struct command *command, double *ret_cpu_us)
 {
 	struct rusage usage;
 	pid_t pid;
@@ -53,6 +60,7 @@ run(struct command *command)
 	if (posix_spawn(&pid, command->argv[0], &command->actions, NULL, command->argv, environ) !=
 	    0) {
 		command->failures++;
+		*ret_cpu_us = 0;
 		return 0;
 	}
 	while (wait4(pid, &status, 0, &usage) < 0 && errno == EINTR)
@@ -62,6 +70,7 @@ run(struct command *command)
 		command->failures++;
 	if (usage.ru_maxrss > command->rss_kib)
 		command->rss_kib = usage.ru_maxrss;
+	*ret_cpu_us = cpu_us(&usage.ru_utime) + cpu_us(&usage.ru_stime);
 	return took;
 }
 
@@ -96,12 +105,13 @@ split(char **argv, struct command commands[COMMANDS_MAX], size_t rounds)
 		command->name = *argv++;
 		command->argv = argv;
 		command->us = calloc(rounds, sizeof(double));
-		while (*argv != NULL && strcmp(*argv, "--") != 0)
+		command->cpu_us = calloc(rounds, sizeof(double));
+		while (*argv != NULL && strcmp(*argv, ",") != 0)
 			argv++;
 		if (*argv != NULL)
 			*argv++ = NULL;
 		redirect(command);
-		if (command->us == NULL || command->argv[0] == NULL)
+		if (command->us == NULL || command->cpu_us == NULL || command->argv[0] == NULL)
 			exit(2);
 	}
 	return n;
@@ -120,15 +130,19 @@ main(int argc, char **argv)
 	size_t n = split(argv + 2, commands, rounds);
 	for (size_t round = 0; round < rounds + WARM_UP; round++)
 		for (size_t i = 0; i < n; i++) {
-			double took = run(&commands[i]);
-			if (round >= WARM_UP)
-				commands[i].us[round - WARM_UP] = took;
+			double cpu, took = run(&commands[i], &cpu);
+			if (round < WARM_UP)
+				continue;
+			commands[i].us[round - WARM_UP] = took;
+			commands[i].cpu_us[round - WARM_UP] = cpu;
 		}
 	for (size_t i = 0; i < n; i++) {
 		struct command *command = &commands[i];
 		qsort(command->us, rounds, sizeof(double), compare);
-		printf("%s %.0f %.0f %.0f %ld%s\n", command->name, command->us[0],
-		    command->us[rounds / 2], command->us[rounds * 95 / 100], command->rss_kib,
+		qsort(command->cpu_us, rounds, sizeof(double), compare);
+		printf("%s %.0f %.0f %.0f %.0f %ld%s\n", command->name, command->us[0],
+		    command->us[rounds / 2], command->us[rounds * 95 / 100],
+		    command->cpu_us[rounds / 2], command->rss_kib,
 		    command->failures > 0 ? " FAILED" : "");
 	}
 	return 0;
