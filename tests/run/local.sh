@@ -1,0 +1,136 @@
+#!/bin/bash
+# The native sandbox from outside: limits that the kernel keeps, nothing left after any end, what is
+# visible at each level, and what makes it refuse to start.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+# local_policy NAME [LINES]
+local_policy() {
+	{
+		printf 'version: 1\nid: local/%s\nlevel: baseline@1\nbackends: [local]\n' "$1"
+		cat
+	} | policy "$1"
+}
+plain=$(local_policy plain </dev/null)
+few=$(local_policy few <<<'limits: {pids: 20}')
+memory=$(local_policy memory <<<'limits: {memory: 64MiB}')
+soft=$(local_policy soft <<'Y'
+limits: {memory: 64MiB, cpus: 0.5}
+degrade: {allow: [limits.memory, limits.cpus]}
+Y
+)
+strict=$(local_policy strict <<<'local: {isolation: strict}')
+proxy=$(local_policy proxy <<<'network: {mode: proxy}')
+scrub=$(policy scrub <<'Y'
+version: 1
+id: local/scrub
+level: open@1
+backends: [local]
+Y
+)
+
+groups() {
+	find /sys/fs/cgroup -type d -name hermes-launch 2>/dev/null
+}
+no_groups() {
+	[ -z "$(groups)" ]
+}
+sleepers() {
+	pgrep -fx "sleep $1" >/dev/null
+}
+gone() {
+	! sleepers "$1"
+}
+# A zombie that nobody has reaped yet is gone for our purpose.
+no_janitor() {
+	! pgrep -r R,S,D -x hl-janitor >/dev/null
+}
+forks='n=0; while [ $n -lt 60 ]; do sleep 3 & n=$((n + 1)); done 2>/dev/null; echo all'
+
+for caller in $CALLERS; do
+	run() { as "$caller" "$LAUNCH" "$@"; }
+
+	out=$(run --policy "$few" -- sh -c "$forks" 2>&1)
+	unlike "$caller: U32 the kernel refuses past limits.pids" "$out" '^all$'
+	out=$(run --policy "$plain" -- sh -c "$forks" 2>&1)
+	like "$caller: U32 with room for it the same command ends" "$out" '^all$'
+	if no_groups; then pass "$caller: no group is left after an ordinary end"; else fail "$caller: no group is left after an ordinary end" "$(groups)"; fi
+
+	run --policy "$plain" -- sh -c 'sleep 86411 & sleep 86411' &
+	pid=$!
+	if wait_until 10 sleepers 86411; then pass "$caller: it runs"; else fail "$caller: it runs"; fi
+	# $! is the shell's function: the launcher is what it has become, or its child.
+	victim=$(pgrep -P $pid -f hermes-launch || echo $pid)
+	kill -KILL "$victim"
+	wait $pid 2>/dev/null
+	if wait_until 5 gone 86411; then pass "$caller: kill -9 of the launcher ends the command"; else fail "$caller: kill -9 of the launcher ends the command"; fi
+	if wait_until 5 no_groups; then pass "$caller: kill -9 of the launcher leaves no group"; else fail "$caller: kill -9 of the launcher leaves no group" "$(groups)"; fi
+	if wait_until 5 no_janitor; then pass "$caller: kill -9 of the launcher leaves no janitor"; else fail "$caller: kill -9 of the launcher leaves no janitor"; fi
+
+	out=$(run --policy "$strict" -- ls /)
+	unlike "$caller: strict shows no other directory of the host" "$out" '^(opt|srv|boot|work)$'
+	like "$caller: strict shows what runs programs" "$out" '^usr$'
+	out=$(run --policy "$plain" -- sh -c 'ls -A /run /root /mnt /media /sys 2>&1 | grep -v : | tr -d "\n"')
+	is "$caller: what is the host's own is empty" "$out" ""
+	status_is "$caller: the resolved tools work" 0 run --policy "$plain" -- sh -c 'ls /usr/bin/env && test -c /dev/null && test -r /proc/self/stat && echo x >/tmp/x'
+	# The pipe is the caller's own, as it is when a program starts the launcher.
+	out=$(as "$caller" sh -c '"$0" --policy "$1" -- sh -c "echo again >/dev/stderr" 2>&1 | cat' "$LAUNCH" "$plain")
+	is "$caller: output through a pipe can be opened again" "$out" again
+
+	mkdir -p "$TMP/work.$caller/.hermes"
+	echo 'version: 1' >"$TMP/work.$caller/.hermes/policy.yaml"
+	chmod -R a+rwX "$TMP/work.$caller"
+	out=$(run --policy "$plain" -- sh -c 'echo more >>.hermes/policy.yaml; mv .hermes away; rm -rf .hermes; touch beside && echo done' 2>/dev/null)
+	is "$caller: beside .hermes the directory is writable" "$out" "done"
+	is "$caller: policies in the working directory stay as they are" "$(cat "$TMP/work.$caller/.hermes/policy.yaml")" "version: 1"
+
+	status_is "$caller: a directory as standard input is refused (HLB-23)" 125 run --policy "$plain" -- true </
+	like "$caller: HLB-23 is told" "$out" 'HLB-23|standard input'
+	status_is "$caller: network.mode proxy has no enforcer here" 125 run --policy "$proxy" --network proxy -- true
+	like "$caller: it is told" "$out" 'HLD-01|HLB-29|HLD-2'
+	status_is "$caller: isolation scrub has no enforcer here" 125 run --policy "$scrub" -- true
+	like "$caller: it is told" "$out" 'HLD-01|HLB-29'
+
+	out=$(run explain --policy "$few" -- true)
+	like "$caller: explain shows the lowering with its origin" "$out" 'limit pids=20 .*few\.yaml:5'
+	like "$caller: explain shows the root" "$out" 'bind /usr read-only'
+done
+
+if [ "$(id -u)" = 0 ]; then
+	if [ -w /sys/fs/cgroup ] || mkdir /sys/fs/cgroup/memory/hermes-launch-try 2>/dev/null; then
+		rmdir /sys/fs/cgroup/memory/hermes-launch-try 2>/dev/null
+		status_is "root: limits.memory ends what needs more" 137 as root "$LAUNCH" --policy "$memory" -- \
+			sh -c 'exec tail /dev/zero'
+		status_is "root: and lets live what needs less" 0 as root "$LAUNCH" --policy "$memory" -- true
+		status_is "root: degrade.allow changes nothing where the limit can be applied" 137 \
+			as root "$LAUNCH" --policy "$soft" -- sh -c 'exec tail /dev/zero'
+	else
+		skip "root: limits.memory" "no control groups can be made here"
+	fi
+	status_is "user: a limit that cannot be applied is refused (HLD-01)" 125 as user "$LAUNCH" --policy "$memory" -- true
+	like "user: it is named" "$out" 'limits\.memory.*HLD-01'
+	status_is "user: unless degrade.allow names it" 0 as user "$LAUNCH" --policy "$soft" -- true
+	like "user: and that is told" "$out" 'degraded: limits\.memory'
+
+	# A runner that somebody else could have changed.
+	chmod 777 "$TMP/bin/hermes-runner"
+	status_is "root: a runner that others can write is refused (HLB-22)" 125 as root "$LAUNCH" --policy "$plain" -- true
+	like "root: HLB-22 is told" "$out" HLB-22
+	chmod 755 "$TMP/bin/hermes-runner"
+	status_is "root: the same runner, safe again" 0 as root "$LAUNCH" --policy "$plain" -- true
+fi
+
+# Many at once, sharing the common group that the last of them removes.
+first=${CALLERS%% *}
+as "$first" true
+for _ in $(seq 1 12); do
+	as "$first" "$LAUNCH" --policy "$few" -- sh -c 'exit 7' &
+done
+bad=0
+for _ in $(seq 1 12); do
+	wait -n
+	[ $? -eq 7 ] || bad=$((bad + 1))
+done
+is "$first: twelve at once, each with its own status" "$bad" 0
+if no_groups; then pass "$first: and no group is left"; else fail "$first: and no group is left" "$(groups)"; fi
+done_testing
