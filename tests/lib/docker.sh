@@ -79,11 +79,59 @@ docker_down()
 	kill -9 "$docker_pid" 2>/dev/null || true
 	wait "$docker_pid" 2>/dev/null || true
 	docker_pid=
+	# What outlives a killed daemon: its containerd and the shims, known by our own directory.
+	for path in $(pgrep -f -- "$docker_dir/exec/containerd"); do
+		kill -9 "$path" 2>/dev/null || true
+	done
 	# Deepest first: what the engine mounted lies below its own directories.
 	while read -r path; do
 		umount -l "$path" 2>/dev/null || true
 	done < <(awk -v top="$docker_dir/" 'index($5, top) == 1 { print $5 }' /proc/self/mountinfo |
 		sort -r)
+}
+
+# The tests of an engine begin with this: a skip where there can be none.
+docker_begin()
+{
+	local missing
+	if missing=$(docker_missing); then
+		skip "an engine of our own" "$missing"
+		done_testing
+		exit
+	fi
+	trap 'docker_down; rm -rf "$TMP"' EXIT
+	if ! docker_up "$TMP/docker" || ! docker_image hl-test:1; then
+		fail "an engine of our own"
+		done_testing
+		exit 1
+	fi
+}
+
+# docker_policy NAME <<TEXT: a policy for that engine and image; TEXT is the rest of it
+docker_policy()
+{
+	{
+		printf 'version: 1\nid: test/%s\nbackends: [docker]\n' "$1"
+		printf 'docker: {endpoint: %s}\n' "$docker_socket"
+		printf 'image: {default: hl-test:1, digest: false, pull: never}\n'
+		cat
+	} | policy "$1"
+}
+
+# Names of containers of ours, running or not.
+docker_ours()
+{
+	docker_cli ps -a --filter label=dev.hermes-launch.managed=1 --format '{{.Names}}'
+}
+
+docker_is_running()
+{
+	[ -n "$(docker_cli ps --filter label=dev.hermes-launch.managed=1 --format '{{.Names}}')" ]
+}
+
+docker_none_left()
+{
+	[ -z "$(docker_ours)" ]
 }
 
 # A root of two static programs and the accounts a shell expects.

@@ -1,0 +1,104 @@
+#!/bin/bash
+# What explain prints is what runs: one container from explain's own arguments with the docker client, one
+# through the API, and the engine's inspection of both, compared.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=../lib/docker.sh
+. "$ROOT/tests/lib/docker.sh"
+docker_begin
+
+mkdir -p "$TMP/work.root" "$TMP/m/a,b"
+chmod 777 "$TMP/work.root"
+cat >"$TMP/compare.py" <<'P'
+import json, sys
+
+# What differs by nature: names, times, labels of the run, the image by name or by id, and what the
+# client itself adds.
+SKIP = {"RestartPolicy", "Labels", "Image", "ConsoleSize", "MemorySwappiness", "ContainerIDFile"}
+EMPTY = (None, [], {}, "", 0, False)
+
+def settle(value):
+    if isinstance(value, dict):
+        return {k: settle(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return sorted((json.dumps(settle(v), sort_keys=True) for v in value))
+    return value
+
+def load(path):
+    item = json.load(open(path))[0]
+    return {part: {k: settle(v) for k, v in item[part].items() if k not in SKIP}
+            for part in ("HostConfig", "Config")}
+
+a, b = load(sys.argv[1]), load(sys.argv[2])
+body = json.load(open(sys.argv[3]))
+bad = 0
+for part in ("HostConfig", "Config"):
+    for key in sorted(set(a[part]) | set(b[part])):
+        x, y = a[part].get(key), b[part].get(key)
+        if x != y and not (x in EMPTY and y in EMPTY):
+            print(part, key, x, y)
+            bad += 1
+lowered = set(body["HostConfig"]) - {"Labels"}
+missing = lowered - set(a["HostConfig"])
+print("lowered", len(lowered), "missing", sorted(missing))
+sys.exit(1 if bad or missing else 0)
+P
+
+parity() {
+	local name=$1 policy=$2 api cli names
+	# The limits are tried once, in a container of their own, which is not the one to look at.
+	status_is "$name: a run" 0 as root "$LAUNCH" --policy "$policy" -- true
+	as root "$LAUNCH" --policy "$policy" -- sleep 4 >/dev/null 2>"$TMP/err" &
+	api=$!
+	wait_until 10 docker_is_running || { fail "$name: the API's container" "$(cat "$TMP/err")"; return; }
+	names=$(docker_ours)
+	docker_cli inspect "$names" >"$TMP/api.json"
+	wait "$api"
+
+	mapfile -t argv < <(as root "$LAUNCH" explain --format argv --policy "$policy" -- sleep 4)
+	is "$name: one argument a line" "${argv[0]} ${argv[1]} ${argv[2]}" "docker -H unix://$docker_socket"
+	as root "$LAUNCH" explain --format json --policy "$policy" -- sleep 4 >"$TMP/explain.json"
+	python3 -c 'import json,sys
+def find(v):
+    if isinstance(v, dict):
+        if "HostConfig" in v: return v
+        v = list(v.values())
+    for i in v if isinstance(v, list) else []:
+        f = find(i)
+        if f: return f
+print(json.dumps(find(json.load(sys.stdin))))' <"$TMP/explain.json" >"$TMP/body.json"
+	mkfifo "$TMP/fifo"
+	DOCKER_CONFIG=$docker_dir/config "${argv[@]}" <"$TMP/fifo" >"$TMP/cli.out" 2>"$TMP/cli.err" &
+	cli=$!
+	exec 9>"$TMP/fifo"
+	wait_until 10 docker_is_running || fail "$name: the client's container" "$(cat "$TMP/cli.err")"
+	names=$(docker_ours)
+	docker_cli inspect "$names" >"$TMP/cli.json"
+	exec 9>&-
+	wait "$cli"
+	docker_cli rm -f "$names" >/dev/null
+	rm "$TMP/fifo"
+	like "$name: the client's container has our runner" "$(head -c 8 "$TMP/cli.out" | od -An -tx1)" '8f 48 4c'
+	status_is "$name: the engine sees the same" 0 \
+		python3 "$TMP/compare.py" "$TMP/api.json" "$TMP/cli.json" "$TMP/body.json"
+}
+
+parity smallest "$(docker_policy smallest <<'Y'
+level: baseline@1
+process: {user: "1000:1000"}
+Y
+)"
+parity everything "$(docker_policy everything <<Y
+level: hermes@1
+process: {user: "0:0", allow_root: true, caps: [CHOWN, FOWNER]}
+limits: {memory: 128MiB, cpus: 0.5, pids: 64, files: 256, shm: 8MiB}
+fs:
+  mounts: [{src: '$TMP/m/a,b', dst: '/data/one two', access: ro}]
+Y
+)"
+parity image-user "$(docker_policy image-user <<'Y'
+level: hermes@1
+Y
+)"
+is "nothing is left" "$(docker_ours)" ''
+done_testing
