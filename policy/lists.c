@@ -382,26 +382,52 @@ policy_fold_list(struct policy_fold *f, enum policy_field field, const struct po
  * Settling
  */
 
-/* Members of list that lie inside the wider item: what is left of LC_* under [LC_ALL]. */
+static size_t
+count_members(const struct policy_state *state)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < state->lists_len; i++)
+		n += state->lists[i].items.len;
+	return n;
+}
+
+/*
+ * The members of all lists that are inside every list, and inside one of wanted where that is
+ * given: what is left of LC_* under [LC_ALL] is LC_ALL. The order of the lists makes no difference.
+ * What only two overlapping patterns have in common has no name here and is left out.
+ */
+static void
+add_members(const struct policy_state *state, const struct policy_items *wanted,
+    struct policy_items *out)
+{
+	for (size_t i = 0; i < state->lists_len; i++) {
+		for (size_t j = 0; j < state->lists[i].items.len; j++) {
+			const struct policy_item *item = &state->lists[i].items.v[j];
+			if ((wanted == NULL || is_inside_list(item->text, wanted)) &&
+			    policy_lists_outside(state, item->text) == state->lists_len &&
+			    !is_inside_list(item->text, out))
+				out->v[out->len++] = *item;
+		}
+	}
+}
+
 static bool
-meet_member(struct policy_arena *arena, const struct policy_items *items,
-    const struct policy_items *list, struct policy_items *ret_items)
+cut_set(struct policy_arena *arena, const struct policy_state *state, struct policy_items *items)
 {
 	struct policy_items out = { 0 };
 
-	out.v = policy_arena_array(arena, items->len + list->len, sizeof(*out.v));
+	if (state->lists_len == 0)
+		return true;
+	out.v = policy_arena_array(arena, items->len + count_members(state), sizeof(*out.v));
 	if (out.v == NULL)
 		return false;
 	for (size_t i = 0; i < items->len; i++) {
-		if (is_inside_list(items->v[i].text, list))
+		if (policy_lists_outside(state, items->v[i].text) == state->lists_len)
 			out.v[out.len++] = items->v[i];
 	}
-	for (size_t j = 0; j < list->len; j++) {
-		if (is_inside_list(list->v[j].text, items) &&
-		    !is_inside_list(list->v[j].text, &out))
-			out.v[out.len++] = list->v[j];
-	}
-	*ret_items = out;
+	add_members(state, items, &out);
+	*items = out;
 	return true;
 }
 
@@ -411,13 +437,8 @@ policy_cut_list(struct policy_arena *arena, enum policy_kind kind, const struct 
 {
 	struct policy_items out = { 0 };
 
-	if (kind == POLICY_KIND_SET) {
-		for (size_t i = 0; i < state->lists_len; i++) {
-			if (!meet_member(arena, items, &state->lists[i].items, items))
-				return false;
-		}
-		return true;
-	}
+	if (kind == POLICY_KIND_SET)
+		return cut_set(arena, state, items);
 	if (!state->is_bounded)
 		return true;
 	out.v = policy_arena_array(arena, items->len, sizeof(*out.v));
@@ -443,23 +464,24 @@ policy_flatten(struct policy_arena *arena, const struct policy_state *state,
     struct policy_items *ret_items)
 {
 	struct policy_items out = { 0 };
+	size_t kept = 0;
 
-	if (state->lists_len == 0) {
-		*ret_items = out;
-		return true;
-	}
-	out.v = policy_arena_array(arena, state->lists[0].items.len, sizeof(*out.v));
+	out.v = policy_arena_array(arena, count_members(state), sizeof(*out.v));
 	if (out.v == NULL)
 		return false;
-	for (size_t i = 0; i < state->lists[0].items.len; i++) {
-		if (!is_inside_list(state->lists[0].items.v[i].text, &out))
-			out.v[out.len++] = state->lists[0].items.v[i];
-	}
-	for (size_t i = 1; i < state->lists_len; i++) {
-		if (!meet_member(arena, &out, &state->lists[i].items, &out))
-			return false;
-	}
+	add_members(state, NULL, &out);
 	qsort(out.v, out.len, sizeof(*out.v), compare_texts);
+	/* A wider pattern may have come after what is inside it. */
+	for (size_t i = 0; i < out.len; i++) {
+		bool is_covered = false;
+		for (size_t j = 0; j < out.len && !is_covered; j++)
+			is_covered =
+			    i != j && policy_pattern_is_inside(out.v[i].text, out.v[j].text) &&
+			    (j < i || !policy_pattern_is_inside(out.v[j].text, out.v[i].text));
+		if (!is_covered)
+			out.v[kept++] = out.v[i];
+	}
+	out.len = kept;
 	*ret_items = out;
 	return true;
 }

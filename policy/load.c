@@ -107,26 +107,25 @@ report_unreadable(struct policy_findings *findings, const char *name, const stru
 		policy_diag_help(&diag, "%s", cause->help);
 }
 
-static int
-load_file(struct stack *stack, const struct policy_file_list *list, size_t i, uid_t caller,
-    struct hl_err *err)
+/* The next place of the stack, named and empty. */
+static struct loaded *
+next_loaded(struct stack *stack, const char *name, bool is_host)
 {
 	struct loaded *loaded = &stack->files[stack->len++];
-	bool is_host = i < list->host_len;
-	HL_AUTO_FREE char *path = NULL;
-	struct hl_err cause = { 0 };
 
-	*loaded = (struct loaded){ .read = new_read(stack, list->names.v[i]) };
+	*loaded = (struct loaded){ .read = new_read(stack, name) };
 	hl_buf_init(&loaded->bytes, POLICY_FILE_MAX);
-	loaded->finding_name = policy_findings_name(stack->findings, list->names.v[i]);
+	loaded->finding_name = policy_findings_name(stack->findings, name);
 	if (loaded->read == NULL || loaded->finding_name == NULL)
-		return hl_err_oom(err);
+		return NULL;
 	loaded->read->rank = is_host ? -1 : 3;
 	loaded->read->row.layer = is_host ? "host" : "task";
-	if (policy_file_read(list->paths.v[i], caller, &loaded->bytes, &path, &cause) != 0) {
-		report_unreadable(stack->findings, loaded->finding_name, &cause);
-		return cause.code == HLI_01 ? hl_err_oom(err) : 0;
-	}
+	return loaded;
+}
+
+static int
+read_bytes(struct stack *stack, struct loaded *loaded, const char *path, struct hl_err *err)
+{
 	loaded->read->row.file = policy_arena_dup(&stack->policy->arena, path, strlen(path));
 	if (loaded->read->row.file == NULL)
 		return hl_err_oom(err);
@@ -134,6 +133,23 @@ load_file(struct stack *stack, const struct policy_file_list *list, size_t i, ui
 	loaded->source.bytes = loaded->bytes.len > 0 ? loaded->bytes.data : "";
 	loaded->source.len = loaded->bytes.len;
 	return read_text(stack, loaded, stack->findings, err);
+}
+
+static int
+load_file(struct stack *stack, const struct policy_file_list *list, size_t i, uid_t caller,
+    struct hl_err *err)
+{
+	struct loaded *loaded = next_loaded(stack, list->names.v[i], i < list->host_len);
+	HL_AUTO_FREE char *path = NULL;
+	struct hl_err cause = { 0 };
+
+	if (loaded == NULL)
+		return hl_err_oom(err);
+	if (policy_file_read(list->paths.v[i], caller, &loaded->bytes, &path, &cause) != 0) {
+		report_unreadable(stack->findings, loaded->finding_name, &cause);
+		return cause.code == HLI_01 ? hl_err_oom(err) : 0;
+	}
+	return read_bytes(stack, loaded, path, err);
 }
 
 /* Levels are ours: a finding in one is a fault of the program. */
@@ -255,22 +271,10 @@ sort_files(struct stack *stack)
 	}
 }
 
+/* From files that are read to the settled policy. */
 static int
-load_stack(struct stack *stack, const struct policy_load_request *request, struct hl_err *err)
+finish_stack(struct stack *stack, struct hl_err *err)
 {
-	struct policy_file_list list = { 0 };
-	int result;
-
-	if (policy_file_list_find(request, &list, err) != 0)
-		return -1;
-	result = list.paths.len > POLICY_LAYERS_MAX
-		     ? hl_err_set(err, HLI_03, "more than %d policy files", POLICY_LAYERS_MAX)
-		     : 0;
-	for (size_t i = 0; result == 0 && i < list.paths.len; i++)
-		result = load_file(stack, &list, i, request->caller, err);
-	policy_file_list_done(&list);
-	if (result != 0)
-		return -1;
 	if (stack->findings->errors > 0)
 		return policy_findings_err(stack->findings, err);
 	sort_files(stack);
@@ -283,6 +287,36 @@ load_stack(struct stack *stack, const struct policy_load_request *request, struc
 	return stack->findings->errors > 0 ? policy_findings_err(stack->findings, err) : 0;
 }
 
+static int
+load_stack(struct stack *stack, const struct policy_load_request *request, struct hl_err *err)
+{
+	struct policy_file_list list = { 0 };
+	int result = 0;
+
+	if (policy_file_list_find(request, &list, err) != 0)
+		return -1;
+	for (size_t i = 0; result == 0 && i < list.paths.len; i++)
+		result = load_file(stack, &list, i, request->caller, err);
+	policy_file_list_done(&list);
+	return result == 0 ? finish_stack(stack, err) : -1;
+}
+
+static struct stack *
+stack_new(struct policy_findings *findings)
+{
+	struct stack *stack = calloc(1, sizeof(*stack));
+
+	if (stack == NULL)
+		return NULL;
+	stack->findings = findings;
+	stack->policy = calloc(1, sizeof(*stack->policy));
+	if (stack->policy == NULL) {
+		stack_free(stack);
+		return NULL;
+	}
+	return stack;
+}
+
 int
 policy_load(const struct policy_load_request *request, struct policy **ret_policy,
     struct policy_findings *findings, struct hl_err *err)
@@ -291,12 +325,46 @@ policy_load(const struct policy_load_request *request, struct policy **ret_polic
 	int result;
 
 	policy_findings_init(findings);
-	stack = calloc(1, sizeof(*stack));
+	stack = stack_new(findings);
 	if (stack == NULL)
 		return hl_err_oom(err);
-	stack->findings = findings;
-	stack->policy = calloc(1, sizeof(*stack->policy));
-	result = stack->policy != NULL ? load_stack(stack, request, err) : hl_err_oom(err);
+	result = load_stack(stack, request, err);
+	if (result == 0)
+		*ret_policy = HL_TAKE_PTR(stack->policy);
+	stack_free(stack);
+	return result;
+}
+
+static int
+load_texts(struct stack *stack, const struct policy_text *texts, size_t n, struct hl_err *err)
+{
+	int result = 0;
+
+	HL_BUG_ON(n > POLICY_LAYERS_MAX);
+	for (size_t i = 0; result == 0 && i < n; i++) {
+		struct loaded *loaded = next_loaded(stack, texts[i].name, false);
+		if (loaded == NULL)
+			return hl_err_oom(err);
+		hl_buf_put(&loaded->bytes, texts[i].bytes, texts[i].len);
+		result = hl_buf_check(&loaded->bytes, texts[i].name, err);
+		if (result == 0)
+			result = read_bytes(stack, loaded, texts[i].name, err);
+	}
+	return result == 0 ? finish_stack(stack, err) : -1;
+}
+
+int
+policy_load_texts(const struct policy_text *texts, size_t n, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err)
+{
+	struct stack *stack;
+	int result;
+
+	policy_findings_init(findings);
+	stack = stack_new(findings);
+	if (stack == NULL)
+		return hl_err_oom(err);
+	result = load_texts(stack, texts, n, err);
 	if (result == 0)
 		*ret_policy = HL_TAKE_PTR(stack->policy);
 	stack_free(stack);

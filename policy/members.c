@@ -302,6 +302,7 @@ read_pair(struct policy_reader *r, const struct node *node, struct policy_item *
 {
 	const struct node *key = node->key;
 	enum policy_name_class class;
+	char subject[80];
 
 	if (key->kind != NODE_SCALAR)
 		return false;
@@ -314,7 +315,8 @@ read_pair(struct policy_reader *r, const struct node *node, struct policy_item *
 		return false;
 	}
 	/* The value is checked, and no message may show it. */
-	if (!policy_read_string(r, "env.set", node, &item->text))
+	snprintf(subject, sizeof(subject), "env.set %.64s", key->text);
+	if (!policy_read_string(r, subject, node, &item->text))
 		return false;
 	item->name = key->text;
 	item->origin = policy_origin(r->layer, policy_at(key));

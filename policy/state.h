@@ -61,6 +61,16 @@ struct policy_fold {
 	bool is_oom;
 };
 
+/* load.c: texts that are in memory already, in place of files. For tests and fuzzers: no file rule. */
+struct policy_text {
+	const char *name;
+	const char *bytes;
+	size_t len;
+};
+
+int policy_load_texts(const struct policy_text *texts, size_t n, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+
 /* fold.c */
 int policy_fold_layer(struct policy *policy, const struct policy_read *layer, struct diag *diag,
     struct hl_err *err) HL_MUST_CHECK;

@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/base.h"
 #include "policy/layer.h"
@@ -89,7 +90,8 @@ is_reserved_word(const char *text, size_t len)
 		"y", "n", ".inf", ".nan", "=", "<<" };
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(words); i++) {
-		if (is_cased(text, len, words[i]))
+		if (is_cased(text, len, words[i]) ||
+		    (words[i][0] == '.' && strcasecmp(text, words[i]) == 0))
 			return true;
 	}
 	return false;

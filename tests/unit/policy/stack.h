@@ -24,9 +24,9 @@
 #include "base/base.h"
 #include "policy/policy.h"
 
-#define HEAD  "version: 1\nid: acme/team\n"
-#define OPEN  HEAD "level: open@1\n"
-#define BASE  "version: 1\nid: acme/base\nlayer: org\nlevel: open@1\n"
+#define HEAD "version: 1\nid: acme/team\n"
+#define OPEN HEAD "level: open@1\n"
+#define BASE "version: 1\nid: acme/base\nlayer: org\nlevel: open@1\n"
 
 struct stack_test {
 	char dir[64];

@@ -1,7 +1,7 @@
 /*
- * The exact bytes of messages: each tests/golden/policy/NAME.yaml, under NAME.base.yaml where there is
- * one, must print NAME.txt. HL_GOLDEN_WRITE=1 writes the files anew, to be read like code before they
- * are kept.
+ * The exact bytes of messages: each tests/golden/policy/NAME.yaml, under NAME.base.yaml where there
+ * is one, must print NAME.txt. HL_GOLDEN_WRITE=1 writes the files anew, to be read like code before
+ * they are kept.
  */
 #include "stack.h"
 

@@ -1,0 +1,455 @@
+/*
+ * The laws of merging, over random small policies. The seed is printed; HL_SEED repeats a run,
+ * HL_ROUNDS makes a longer one.
+ *
+ *  1  a layer merged with itself is that layer
+ *  2  bounds do not depend on the order of files inside one layer
+ *  3  one more layer never loosens a bound
+ *  5  every value and every bound has one origin, in a file or level that is there
+ *  7  print, parse, print: the same text
+ */
+#include <time.h>
+
+#include "policy/state.h"
+#include "stack.h"
+
+#include "base/banned.h"
+
+static uint64_t seed;
+static uint64_t round_seed; /* of the round that runs, to repeat a failing one by itself */
+
+static uint32_t
+pick(uint32_t n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 32) % n;
+}
+
+static const char *
+one_of(const char *const *words, size_t n)
+{
+	return words[pick((uint32_t)n)];
+}
+
+#define ONE_OF(...) \
+ one_of((const char *const[]){ __VA_ARGS__ }, HL_ARRAY_SIZE(((const char *const[]){ __VA_ARGS__ })))
+
+/* Some of the words, as a list, at least one. */
+static void
+put_some(struct hl_buf *out, const char *const *words, size_t n)
+{
+	bool is_first = true;
+
+	hl_buf_putc(out, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (pick(2) == 0 && !(is_first && i + 1 == n))
+			continue;
+		hl_buf_putf(out, "%s%s", is_first ? "" : ", ", words[i]);
+		is_first = false;
+	}
+	hl_buf_putc(out, ']');
+}
+
+static void
+put_set(struct hl_buf *out, const char *key, const char *const *words, size_t n)
+{
+	uint32_t form = pick(2);
+
+	hl_buf_putf(out, form == 0 ? "%s: " : "%s: {allowed: ", key);
+	put_some(out, words, n);
+	hl_buf_puts(out, form == 0 ? "\n" : "}\n");
+}
+
+static void
+put_number(struct hl_buf *out, const char *key, const char *value)
+{
+	/* A default alone could be outside an earlier bound, which is an error and no merge. */
+	hl_buf_putf(out, pick(2) == 0 ? "%s: %s\n" : "%s: {max: %s}\n", key, value);
+}
+
+static void
+put_process(struct hl_buf *out)
+{
+	static const char *const caps[] = { "CHOWN", "FOWNER", "KILL", "SETUID" };
+
+	hl_buf_puts(out, "process:\n");
+	if (pick(2) == 0) {
+		hl_buf_puts(out, "  ");
+		put_set(out, "caps", caps, HL_ARRAY_SIZE(caps));
+	}
+	hl_buf_puts(out, "  ");
+	put_number(out, "no_new_privs", ONE_OF("true", "false"));
+	hl_buf_puts(out, "  ");
+	put_number(out, "allow_root", ONE_OF("true", "false"));
+	hl_buf_putf(out, "  seccomp: {profile: %s}\n", ONE_OF("default", "broad", "none"));
+}
+
+static void
+put_limits(struct hl_buf *out)
+{
+	hl_buf_puts(out, "limits:\n  ");
+	put_number(out, "memory", ONE_OF("1GiB", "2GiB", "4GiB", "unlimited"));
+	hl_buf_puts(out, "  ");
+	put_number(out, "pids", ONE_OF("5", "64", "4096"));
+	hl_buf_puts(out, "  ");
+	put_number(out, "cpus", ONE_OF("0.5", "2", "unlimited"));
+	hl_buf_puts(out, "  ");
+	put_number(out, "wall", ONE_OF("90s", "1500ms", "2h"));
+}
+
+static void
+put_fs(struct hl_buf *out)
+{
+	hl_buf_puts(out, "fs:\n  mounts:\n");
+	for (uint32_t i = 0, n = 1 + pick(3); i < n; i++)
+		hl_buf_putf(out, "    - {src: %s, dst: /m%u%s, access: %s, exec: %s}\n",
+		    ONE_OF("/a", "/a/x", "/b"), i, ONE_OF("", "/x"), ONE_OF("ro", "rw"),
+		    ONE_OF("true", "false"));
+	hl_buf_puts(out, "  tmpfs:\n");
+	for (uint32_t i = 0, n = 1 + pick(2); i < n; i++)
+		hl_buf_putf(out, "    - {dst: /t%u, size: %s, exec: %s}\n", i,
+		    ONE_OF("1MiB", "8MiB"), ONE_OF("true", "false"));
+	hl_buf_putf(out, "  deny: [%s]\n", ONE_OF("/x", "/y", "/x, /y"));
+	hl_buf_putf(out, "  workdir: {access: %s}\n", ONE_OF("ro", "rw"));
+	hl_buf_putf(out, "  home: {kind: %s}\n", ONE_OF("tmpfs", "persist"));
+}
+
+static void
+put_sets(struct hl_buf *out)
+{
+	static const char *const names[] = { "LANG", "\"CI_*\"", "CI_A", "\"*_X\"", "TZ" };
+	static const char *const images[] = { "\"reg/*\"", "\"reg/a@*\"", "\"*\"" };
+	static const char *const backends[] = { "docker", "ssh", "podman" };
+
+	hl_buf_puts(out, "env:\n  ");
+	put_set(out, "pass", names, HL_ARRAY_SIZE(names));
+	if (pick(2) == 0)
+		put_set(out, "image", images, HL_ARRAY_SIZE(images));
+	/* local is always among them, so that something is left. */
+	hl_buf_puts(out, "backends: [local, ");
+	hl_buf_putf(out, "%s]\n", backends[pick(HL_ARRAY_SIZE(backends))]);
+	hl_buf_puts(out, "network:\n  ");
+	put_number(out, "mode", ONE_OF("none", "proxy", "bridge", "host"));
+}
+
+/* A policy that contradicts neither itself nor, by explicit defaults, any other. */
+static void
+random_policy(struct hl_buf *out, const char *id)
+{
+	static void (*const parts[])(
+	    struct hl_buf *) = { put_process, put_limits, put_fs, put_sets };
+
+	hl_buf_reset(out);
+	hl_buf_putf(out, "version: 1\nid: %s\nlayer: org\nlevel: %s\n", id,
+	    ONE_OF("open@1", "open@1", "baseline@1", "hermes@1", "restricted@1"));
+	for (size_t i = 0; i < HL_ARRAY_SIZE(parts); i++) {
+		if (pick(3) != 0)
+			parts[i](out);
+	}
+}
+
+static void
+put_places(struct hl_buf *out, enum policy_kind kind, const struct policy_items *items)
+{
+	struct hl_strv lines;
+	struct hl_buf one;
+
+	hl_strv_init(&lines, 256);
+	hl_buf_init(&one, 4096);
+	for (size_t i = 0; i < items->len; i++) {
+		hl_buf_reset(&one);
+		policy_put_list(&one, kind, &items->v[i], 1);
+		hl_strv_add(&lines, one.data);
+	}
+	hl_strv_sort(&lines);
+	for (size_t i = 0; i < lines.len; i++)
+		hl_buf_puts(out, lines.v[i]);
+	hl_buf_done(&one);
+	hl_strv_done(&lines);
+}
+
+static void
+put_field_bound(struct hl_buf *out, struct policy_arena *arena, enum policy_field field)
+{
+	const struct policy_state *state = &t.policy->states[field];
+	enum policy_kind kind = policy_field_kind(field);
+	struct policy_items flat;
+
+	hl_buf_putf(out, "%s %d ", policy_field_key(field), (int)state->is_bounded);
+	if (field == POLICY_FS_DENY) {
+		struct hl_strv denied;
+		hl_strv_init(&denied, 64);
+		for (size_t i = 0; i < state->items.len; i++)
+			hl_strv_add(&denied, state->items.v[i].text);
+		hl_strv_sort(&denied);
+		for (size_t i = 0; i < denied.len; i++)
+			hl_buf_puts(out, denied.v[i]);
+		hl_strv_done(&denied);
+	} else if (kind == POLICY_KIND_SET) {
+		assert_true(policy_flatten(arena, state, &flat));
+		policy_put_items(out, kind, &flat);
+	} else if (policy_kind_is_list(kind)) {
+		put_places(out, kind, &state->allowed);
+	} else if (state->is_bounded && kind != POLICY_KIND_STRING) {
+		policy_put_number(out, field, state->bound);
+	}
+	hl_buf_putc(out, '\n');
+}
+
+/* The whole bound of every field as text, which is what the laws compare. */
+static char *
+bounds(void)
+{
+	struct hl_buf text;
+	struct policy_arena arena = { 0 };
+
+	hl_buf_init(&text, 1 << 18);
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++)
+		put_field_bound(&text, &arena, (enum policy_field)i);
+	policy_arena_done(&arena);
+	return hl_buf_take(&text);
+}
+
+static void
+load_all(const char *const *texts, size_t n)
+{
+	static const char *const names[] = { "a.yaml", "b.yaml" };
+	struct policy_text all[HL_ARRAY_SIZE(names)];
+
+	stack_reset();
+	for (size_t i = 0; i < n; i++)
+		all[i] = (struct policy_text){ names[i], texts[i], strlen(texts[i]) };
+	if (policy_load_texts(all, n, &t.policy, &t.findings, &t.err) != 0)
+		fail_msg("%s\nin:\n%s\n--\n%s", t.err.msg, texts[0], n > 1 ? texts[1] : "");
+}
+
+static void
+expect_tighter(enum policy_field field, const struct policy_value *value, bool was_bounded,
+    uint64_t bound)
+{
+	if (!was_bounded)
+		return;
+	assert_true(value->is_bounded);
+	if (value->kind == POLICY_KIND_BOOL)
+		assert_true(value->bound_number == bound ||
+			    strcmp(policy_field_words(field)[0],
+				value->bound_number != 0 ? "true" : "false") == 0);
+	else
+		assert_true(value->bound_number <= bound);
+}
+
+struct snapshot {
+	bool is_bounded[POLICY_FIELD_MAX];
+	uint64_t bound[POLICY_FIELD_MAX];
+	bool takes[16];
+};
+
+static const struct {
+	enum policy_field field;
+	const char *text;
+} probes[] = {
+	{ POLICY_PROCESS_CAPS, "CHOWN" },
+	{ POLICY_PROCESS_CAPS, "KILL" },
+	{ POLICY_ENV_PASS, "CI_A" },
+	{ POLICY_ENV_PASS, "CI_Q_X" },
+	{ POLICY_ENV_PASS, "TZ" },
+	{ POLICY_IMAGE, "reg/a@x" },
+	{ POLICY_IMAGE, "reg/b:1" },
+	{ POLICY_BACKENDS, "docker" },
+	{ POLICY_BACKENDS, "local" },
+	{ POLICY_NETWORK_MODE, "bridge" },
+	{ POLICY_LIMITS_MEMORY, "3GiB" },
+	{ POLICY_LOCAL_ISOLATION, "scrub" },
+};
+
+static bool
+is_taken(enum policy_field field, const char *text)
+{
+	struct policy_judgement judgement;
+	struct hl_err err = { 0 };
+
+	assert_int_equal(policy_judge(t.policy, field, text, &judgement, &err), 0);
+	return judgement.verdict != POLICY_LOOSER;
+}
+
+static bool
+mount_is_taken(uint32_t i)
+{
+	static const char *const sources[] = { "/a", "/a/x", "/b", "/a/x" };
+	static const char *const places[] = { "/m0", "/m0/x", "/m1", "/m1/x" };
+	struct policy_mount mount = {
+		.src = sources[i % 4],
+		.dst = places[i % 4],
+		.access = i % 2 == 0 ? POLICY_ACCESS_RO : POLICY_ACCESS_RW,
+		.exec = i % 3 == 0,
+	};
+	struct policy_judgement judgement;
+	struct hl_err err = { 0 };
+
+	assert_int_equal(policy_judge_mount(t.policy, &mount, &judgement, &err), 0);
+	return judgement.verdict != POLICY_LOOSER;
+}
+
+static void
+take(struct snapshot *shot)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		const struct policy_value *value = value_of((enum policy_field)i);
+		shot->is_bounded[i] = value->is_bounded && i != POLICY_MODE;
+		shot->bound[i] = value->bound_number;
+	}
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probes); i++)
+		shot->takes[i] = is_taken(probes[i].field, probes[i].text);
+	for (uint32_t i = 0; i < 4; i++)
+		shot->takes[HL_ARRAY_SIZE(probes) + i] = mount_is_taken(i);
+}
+
+static void
+check_monotone(const struct snapshot *before)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		enum policy_field field = (enum policy_field)i;
+		const struct policy_value *value = value_of(field);
+		if (before->is_bounded[i])
+			assert_true(value->is_bounded);
+		if (value->kind <= POLICY_KIND_MILLI)
+			expect_tighter(field, value, before->is_bounded[i], before->bound[i]);
+	}
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probes); i++) {
+		if (is_taken(probes[i].field, probes[i].text) && !before->takes[i])
+			fail_msg("%s %s was loosened", policy_field_key(probes[i].field),
+			    probes[i].text);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(!mount_is_taken(i) || before->takes[HL_ARRAY_SIZE(probes) + i]);
+}
+
+static void
+check_origin(const struct hl_origin *origin)
+{
+	assert_non_null(origin->layer);
+	if (strcmp(origin->layer, "built-in") == 0)
+		return;
+	assert_non_null(origin->where.file);
+	assert_true(origin->where.line > 0 && origin->where.column > 0);
+	for (size_t i = 0; i < policy_layers_len(t.policy); i++) {
+		if (origin->id != NULL && strcmp(origin->id, policy_layer_at(t.policy, i)->id) == 0)
+			return;
+	}
+	fail_msg("an origin in no layer");
+}
+
+static void
+check_origins(void)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		const struct policy_value *value = value_of((enum policy_field)i);
+		check_origin(&value->origin);
+		if (value->is_bounded)
+			check_origin(&value->bound_origin);
+		for (size_t j = 0; j < value->items_len; j++)
+			check_origin(&value->items[j].origin);
+	}
+}
+
+static void
+check_round_trip(void)
+{
+	struct hl_buf first, second;
+	struct hl_err err = { 0 };
+	char digest[HL_SHA256_HEX_SIZE];
+
+	hl_buf_init(&first, 1 << 18);
+	hl_buf_init(&second, 1 << 18);
+	assert_int_equal(policy_show(t.policy, POLICY_SHOW_ORIGINS, &second, &err), 0);
+	assert_int_equal(policy_show(t.policy, 0, &first, &err), 0);
+	snprintf(digest, sizeof(digest), "%s", policy_effective_sha256(t.policy));
+	/* Comments are comments: both forms parse to the same. */
+	const char *texts[] = { second.data };
+	load_all(texts, 1);
+	assert_string_equal(digest, policy_effective_sha256(t.policy));
+	texts[0] = first.data;
+	load_all(texts, 1);
+	assert_string_equal(digest, policy_effective_sha256(t.policy));
+	hl_buf_reset(&second);
+	assert_int_equal(policy_show(t.policy, 0, &second, &err), 0);
+	assert_string_equal(first.data, second.data);
+	hl_buf_done(&first);
+	hl_buf_done(&second);
+}
+
+static void
+one_round(struct hl_buf *a, struct hl_buf *b)
+{
+	struct snapshot before;
+
+	random_policy(a, "acme/a");
+	random_policy(b, "acme/b");
+	load_all((const char *const[]){ a->data }, 1);
+	take(&before);
+	char *alone = bounds();
+	load_all((const char *const[]){ a->data, a->data }, 2);
+	char *twice = bounds();
+	assert_string_equal(alone, twice);
+	load_all((const char *const[]){ a->data, b->data }, 2);
+	check_monotone(&before);
+	check_origins();
+	char *forward = bounds();
+	load_all((const char *const[]){ b->data, a->data }, 2);
+	char *backward = bounds();
+	assert_string_equal(forward, backward);
+	check_round_trip();
+	free(alone);
+	free(twice);
+	free(forward);
+	free(backward);
+}
+
+static uint64_t
+from_environment(const char *name, uint64_t fallback)
+{
+	const char *text = getenv(name);
+	struct hl_err err = { 0 };
+	uint64_t value = fallback;
+
+	if (text != NULL)
+		assert_int_equal(hl_parse_u64(text, 1, UINT64_MAX, &value, &err), 0);
+	return value;
+}
+
+static void
+laws_of_merging(void **state)
+{
+	struct hl_buf a, b;
+	uint64_t rounds = from_environment("HL_ROUNDS", 300);
+
+	(void)state;
+	seed = from_environment("HL_SEED", hl_now_real_us() | 1);
+	hl_buf_init(&a, 1 << 16);
+	hl_buf_init(&b, 1 << 16);
+	for (uint64_t i = 0; i < rounds; i++) {
+		round_seed = seed;
+		one_round(&a, &b);
+	}
+	hl_buf_done(&a);
+	hl_buf_done(&b);
+}
+
+static int
+print_seed(void **state)
+{
+	fprintf(stderr, "# last round: HL_SEED=%llu HL_ROUNDS=1\n", (unsigned long long)round_seed);
+	return stack_teardown(state);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(laws_of_merging),
+	};
+
+	return cmocka_run_group_tests(tests, stack_setup, print_seed);
+}
