@@ -40,7 +40,8 @@ session_loop_init(struct session_loop *loop, struct sandbox *sandbox,
 		.result = result,
 		.signal_fd = signal_fd,
 		.stdin_credit = RUNNER_WINDOW,
-		.deadline_ms = hl_now_mono_ms() + SESSION_START_MS,
+		.deadline_ms =
+		    hl_now_mono_ms() + (call->start_ms > 0 ? call->start_ms : SESSION_START_MS),
 		.stdin_ended =
 		    sandbox->is_stdio_inherited || !(call->spawn->flags & RUNNER_SPAWN_STDIN),
 	};

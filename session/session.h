@@ -17,7 +17,8 @@
 
 struct session_call {
 	const struct runner_spawn *spawn;
-	uint64_t wall_ms;                   /* 0 = no limit */
+	uint64_t wall_ms;  /* 0 = no limit */
+	uint64_t start_ms; /* for the sandbox to become ready; 0 = SESSION_START_MS */
 	int stdin_fd, stdout_fd, stderr_fd; /* used unless the sandbox inherited ours */
 };
 

@@ -109,7 +109,7 @@ static void
 test_refusals(void **state)
 {
 	(void)state;
-	static const char *const bad[][8] = {
+	static const char *const bad[][9] = {
 		{ "--polcy", "a", "--", "true" },
 		{ "-p", "a" },
 		{ "-p", "a", "--" },
@@ -130,7 +130,7 @@ test_refusals(void **state)
 	};
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(bad); i++) {
-		const char *words[10] = { "hermes-launch" };
+		const char *words[11] = { "hermes-launch" };
 		for (size_t j = 0; bad[i][j] != NULL; j++)
 			words[j + 1] = bad[i][j];
 		assert_int_equal(parse(words), -1);

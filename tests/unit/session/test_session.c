@@ -27,6 +27,9 @@ struct script {
 	int close_after_ms; /* 0 = wait for the host */
 };
 
+/* How long run_script() lets a sandbox become ready; 0 = the session's own time. */
+static uint64_t start_ms;
+
 static void
 put_hello(struct hl_buf *out, uint32_t version)
 {
@@ -149,6 +152,7 @@ run_script(struct script *script, uint64_t wall_ms, struct hl_buf *captured)
 	sandbox.stream = pair[0];
 	struct session_call call = { .spawn = &spawn,
 		.wall_ms = wall_ms,
+		.start_ms = start_ms,
 		.stdin_fd = -1,
 		.stdout_fd = out[1],
 		.stderr_fd = out[1] };
@@ -296,6 +300,22 @@ test_deaf_runner_still_times_out(void **state)
 	assert_int_equal(result.status, 124);
 }
 
+/* A runner that says nothing at all: HLB-08, and nothing was started. */
+static void
+test_silent_runner_is_hlb_08(void **state)
+{
+	(void)state;
+	struct script script = { 0 };
+
+	hl_buf_init(&script.out, 64);
+	start_ms = 50;
+	struct session_result result = run_script(&script, 0, NULL);
+	start_ms = 0;
+	assert_int_equal(result.how, RUNNER_BACKEND_ERROR);
+	assert_int_equal(result.err.code, HLB_08);
+	assert_false(result.was_started);
+}
+
 /* Every frame that the state does not allow ends the call as HLB-01, and nothing of it is believed.
  */
 static void
@@ -401,6 +421,7 @@ main(void)
 		cmocka_unit_test(test_end_while_running_is_hlb_07),
 		cmocka_unit_test(test_wall_limit),
 		cmocka_unit_test(test_deaf_runner_still_times_out),
+		cmocka_unit_test(test_silent_runner_is_hlb_08),
 		cmocka_unit_test(test_out_of_order_is_hlb_01),
 		cmocka_unit_test(test_garbage_is_hlb_01),
 		cmocka_unit_test(test_output_past_window_is_hlb_01),
