@@ -47,9 +47,11 @@ judge_name(struct judge *judge, const struct ask *ask, const char *name, bool *r
 	struct policy_judgement judgement;
 
 	if (policy_name_class(name, strlen(name)) != POLICY_NAME_PLAIN) {
+		const struct policy_judgement never = { .origin = { .layer = "built-in" },
+			.bound = "no protected name" };
+
 		cause.cause = CAUSE_PROTECTED;
-		cause.bound = "never";
-		conflict_add(judge, ask, &cause, NULL);
+		conflict_add(judge, ask, &cause, &never);
 		*ret_passes = false;
 		return 0;
 	}

@@ -6,6 +6,7 @@
  */
 #include <limits.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,12 +107,10 @@ forbid(struct judge *judge, const struct ask *ask, const struct deny_entry *entr
 	struct cause cause = {
 		.cause = CAUSE_FLOOR,
 		.control = entry->class == DENY_SOCKET ? "fs.engine_socket" : "fs.mounts",
-		.bound = entry->reason,
 	};
 	struct policy_judgement judgement = { .origin = entry->origin };
-	size_t len = strnlen(entry->reason, sizeof(judgement.bound) - 1);
 
-	memcpy(judgement.bound, entry->reason, len);
+	snprintf(judgement.bound, sizeof(judgement.bound), "no mount of it: %s", entry->reason);
 	conflict_add(judge, ask, &cause, &judgement);
 }
 

@@ -105,6 +105,13 @@ put_row(struct hl_buf *text, const char *name, const char *value)
 	hl_buf_putc(text, '\n');
 }
 
+/* What no policy's owner could permit. */
+static bool
+is_final(enum hl_code code)
+{
+	return code == HLC_01 || code == HLC_02 || code == HLC_05 || code == HLC_06;
+}
+
 void
 report_conflict(const struct conflict *conflict)
 {
@@ -137,7 +144,9 @@ report_conflict(const struct conflict *conflict)
 	hl_buf_putc(&text, '\n');
 	put_row(&text, "override", conflict->door);
 	put_row(&text, "effect", conflict->effect);
-	if (is_refused)
+	if (is_refused && is_final(conflict->code))
+		put_row(&text, "help", hl_code_info(conflict->code)->help);
+	else if (is_refused)
 		put_row(&text, "help",
 		    "drop the argument; to permit it, the owner of that policy must change the bound");
 	emit(&text);
