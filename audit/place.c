@@ -176,7 +176,7 @@ each_name(int dir_fd, void (*see)(const char *name, void *context), void *contex
 		return hl_err_sys(err, HLA_01, "cannot read the directory of the audit log");
 	hl_take_fd(&fd);
 	const struct dirent *entry;
-	while ((errno = 0, entry = readdir(dir)) != NULL)
+	for (errno = 0; (entry = readdir(dir)) != NULL; errno = 0)
 		see(entry->d_name, context);
 	int rc = errno == 0 ? 0 : hl_err_sys(err, HLA_01, "cannot read the audit log's directory");
 	closedir(dir);

@@ -35,33 +35,48 @@ agrees(const struct chain *chain, const struct head *known)
 	       memcmp(chain->prev, known->prev, LEAF_SIZE) == 0;
 }
 
-/* Reads from where chain stands, at offset, up to size; *ret_has_lf is about the last line. */
+/* A way through the segment, and what was found at its end. */
+struct scan {
+	uint64_t offset;          /* where chain stands */
+	uint64_t size;            /* how far */
+	const struct head *known; /* or NULL */
+	struct chain chain;
+	bool has_lf; /* the last line */
+};
+
+static enum chain_fault
+scan_line(struct scan *scan, const struct lines *lines, const struct line *line)
+{
+	enum chain_fault fault = audit_chain_step(&scan->chain, line);
+
+	scan->has_lf = line->has_lf;
+	/* The last one has no successor that vouches for it. */
+	if (fault == CHAIN_FINE && lines->offset >= lines->end && !scan->chain.is_torn &&
+	    audit_line_classify(line->text, line->len) != LINE_RECORD)
+		return CHAIN_NOT_A_RECORD;
+	return fault;
+}
+
 static int
-scan(const struct audit *audit, uint64_t offset, uint64_t size, const struct head *known,
-    struct chain *chain, bool *ret_has_lf, struct hl_err *err)
+run_scan(const struct audit *audit, struct scan *scan, struct hl_err *err)
 {
 	struct lines lines HL_AUTO(audit_lines_done) = { .fd = -1 };
 	struct line line;
 	char why[256];
 	int rc;
 
-	if (audit_lines_init(&lines, audit->segment, offset, size, err) != 0)
+	if (audit_lines_init(&lines, audit->segment, scan->offset, scan->size, err) != 0)
 		return -1;
-	*ret_has_lf = true;
+	scan->has_lf = true;
 	while ((rc = audit_lines_next(&lines, &line, err)) == 1) {
-		enum chain_fault fault = audit_chain_step(chain, &line);
-		/* The last one has no successor that vouches for it. */
-		if (fault == CHAIN_FINE && lines.offset >= lines.end && !chain->is_torn &&
-		    audit_line_classify(line.text, line.len) != LINE_RECORD)
-			fault = CHAIN_NOT_A_RECORD;
+		enum chain_fault fault = scan_line(scan, &lines, &line);
 		if (fault != CHAIN_FINE) {
-			audit_chain_explain(chain, fault, &line, why, sizeof(why));
+			audit_chain_explain(&scan->chain, fault, &line, why, sizeof(why));
 			return corrupt(err, audit, why, line.offset);
 		}
-		if (!chain->is_torn && !agrees(chain, known))
+		if (!scan->chain.is_torn && !agrees(&scan->chain, scan->known))
 			return corrupt(err, audit, "the record is not the one that was written",
 			    line.offset);
-		*ret_has_lf = line.has_lf;
 	}
 	return rc;
 }
@@ -109,9 +124,9 @@ close_last_line(const struct audit *audit, struct head *head)
 
 /* The segment was read to its end: writes what has to be told. */
 static int
-mend(struct audit *audit, struct head *head, const struct chain *chain, bool has_lf,
-    uint64_t known_next)
+mend(struct audit *audit, struct head *head, const struct scan *scan, uint64_t known_next)
 {
+	const struct chain *chain = &scan->chain;
 	uint64_t from = chain->next_seq;
 	bool has_loss = known_next > from;
 
@@ -123,9 +138,9 @@ mend(struct audit *audit, struct head *head, const struct chain *chain, bool has
 			return -1;
 		head->next = known_next;
 	}
-	if (chain->is_torn && audit_recover_torn(audit, head, chain, !has_lf, "torn") != 0)
+	if (chain->is_torn && audit_recover_torn(audit, head, chain, !scan->has_lf, "torn") != 0)
 		return -1;
-	if (!chain->is_torn && !has_lf && close_last_line(audit, head) != 0)
+	if (!chain->is_torn && !scan->has_lf && close_last_line(audit, head) != 0)
 		return -1;
 	if (has_loss && tell_of_loss(audit, head, from, known_next - 1) != 0)
 		return -1;
@@ -135,27 +150,30 @@ mend(struct audit *audit, struct head *head, const struct chain *chain, bool has
 /* Only what came after the head was written; false when that leads nowhere. */
 static bool
 scan_behind_head(const struct audit *audit, const struct head *head, uint64_t size,
-    struct chain *chain, bool *ret_has_lf)
+    struct scan *scan)
 {
 	struct hl_err ignored;
 
 	if (head->first != audit->segment_first || head->size > size)
 		return false;
-	audit_chain_init(chain, head->next, head->prev);
-	return scan(audit, head->size, size, NULL, chain, ret_has_lf, &ignored) == 0;
+	*scan = (struct scan){ .offset = head->size, .size = size };
+	audit_chain_init(&scan->chain, head->next, head->prev);
+	return run_scan(audit, scan, &ignored) == 0;
 }
 
 static int
-scan_all(const struct audit *audit, uint64_t size, const struct head *known, struct chain *chain,
-    bool *ret_has_lf, struct hl_err *err)
+scan_all(const struct audit *audit, const struct head *known, uint64_t size, struct scan *scan,
+    struct hl_err *err)
 {
 	static const unsigned char zeros[LEAF_SIZE];
+	uint64_t first = audit->segment_first;
 
-	audit_chain_init(chain, audit->segment_first, audit->segment_first == 0 ? zeros : NULL);
-	chain->log_id = audit->log_id;
-	if (scan(audit, 0, size, known, chain, ret_has_lf, err) != 0)
+	*scan = (struct scan){ .size = size, .known = known };
+	audit_chain_init(&scan->chain, first, first == 0 ? zeros : NULL);
+	scan->chain.log_id = audit->log_id;
+	if (run_scan(audit, scan, err) != 0)
 		return -1;
-	if (chain->records == 0)
+	if (scan->chain.records == 0)
 		return corrupt(err, audit, "its first record is missing", 0);
 	return 0;
 }
@@ -164,18 +182,19 @@ int
 audit_recover(struct audit *audit, struct head *head, bool has_head, uint64_t size,
     struct hl_err *err)
 {
-	struct chain chain;
-	bool has_lf = true, is_done = false;
+	struct scan scan;
 	uint64_t known_next = has_head ? head->next : 0;
 
-	if (has_head)
-		is_done = scan_behind_head(audit, head, size, &chain, &has_lf);
-	if (!is_done && scan_all(audit, size, has_head ? head : NULL, &chain, &has_lf, err) != 0)
+	if ((!has_head || !scan_behind_head(audit, head, size, &scan)) &&
+	    scan_all(audit, has_head ? head : NULL, size, &scan, err) != 0)
 		return -1;
-	*head =
-	    (struct head){ .first = audit->segment_first, .next = chain.next_seq, .size = size };
-	memcpy(head->prev, chain.prev, LEAF_SIZE);
-	if (mend(audit, head, &chain, has_lf, known_next) != 0)
+	*head = (struct head){
+		.first = audit->segment_first,
+		.next = scan.chain.next_seq,
+		.size = size,
+	};
+	memcpy(head->prev, scan.chain.prev, LEAF_SIZE);
+	if (mend(audit, head, &scan, known_next) != 0)
 		return hl_err_sys(err, audit_is_no_space(errno) ? HLA_06 : HLA_01,
 		    "cannot mend the audit log after a crash");
 	if (!audit_head_write(audit->head, head))

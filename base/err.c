@@ -50,8 +50,8 @@ hl_bug(const char *file, int line, const char *condition)
 	abort();
 }
 
-static void
-fill(struct hl_err *err, enum hl_code code, int sys_errno, const char *format, va_list ap)
+static void HL_PRINTF(4, 0)
+    fill(struct hl_err *err, enum hl_code code, int sys_errno, const char *format, va_list ap)
 {
 	memset(err, 0, sizeof(*err));
 	err->code = code;
