@@ -7,6 +7,7 @@
  */
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,14 +46,52 @@ deny_list_done(struct deny_list *list)
 		free(list->items[i].path);
 	free(list->items);
 	free(list->home);
+	free(list->parent);
+	free(list->parent_settled);
+	for (size_t i = 0; i < DENY_HOMES; i++)
+		hl_strv_done(&list->homes[i].names);
 	*list = (struct deny_list){ 0 };
+}
+
+/* plan_path_settle(), but rows of one directory follow each other, so that its name is looked up
+ * once; the last component costs one call unless it is a link. Fills exists, dev and ino. */
+static char *
+settle(struct deny_list *list, const char *path, struct deny_entry *entry)
+{
+	size_t len = (size_t)(strrchr(path, '/') - path);
+	struct stat st;
+
+	if (len == 0)
+		len = 1;
+	if (list->parent == NULL || strlen(list->parent) != len ||
+	    strncmp(list->parent, path, len) != 0) {
+		free(list->parent);
+		free(list->parent_settled);
+		list->parent = strndup(path, len);
+		list->parent_settled = list->parent != NULL ? plan_path_settle(list->parent) : NULL;
+		if (list->parent_settled == NULL)
+			return NULL;
+	}
+	char *settled = hl_path_normalise(list->parent_settled, strrchr(path, '/') + 1);
+	if (settled == NULL || lstat(settled, &st) != 0)
+		return settled;
+	if (S_ISLNK(st.st_mode)) {
+		free(settled);
+		settled = plan_path_settle(path);
+		if (settled == NULL || lstat(settled, &st) != 0)
+			return settled;
+	}
+	entry->exists = true;
+	entry->dev = st.st_dev;
+	entry->ino = st.st_ino;
+	return settled;
 }
 
 /* path: normal; as found by a pattern, or a name that may not exist yet. */
 static int
 add(struct deny_list *list, const char *path, const struct deny_entry *like, struct hl_err *err)
 {
-	struct stat st;
+	struct deny_entry entry = *like;
 
 	if (list->len >= PLAN_DENY_MAX)
 		return hl_err_set(err, HLI_03, "fs.deny covers more than %d paths", PLAN_DENY_MAX);
@@ -64,20 +103,17 @@ add(struct deny_list *list, const char *path, const struct deny_entry *like, str
 		list->items = items;
 		list->capacity = capacity;
 	}
-	HL_AUTO_FREE char *settled = plan_path_settle(path);
-	if (settled == NULL)
+	entry.path = settle(list, path, &entry);
+	if (entry.path == NULL)
 		return hl_err_oom(err);
-	for (size_t i = 0; i < list->len; i++)
+	for (size_t i = 0; i < list->len; i++) {
 		if (list->items[i].class == like->class &&
-		    strcmp(list->items[i].path, settled) == 0)
+		    strcmp(list->items[i].path, entry.path) == 0) {
+			free(entry.path);
 			return 0;
-	struct deny_entry *entry = &list->items[list->len++];
-	*entry = *like;
-	bool is_there = lstat(settled, &st) == 0;
-	entry->exists = is_there || like->exists;
-	entry->dev = is_there ? st.st_dev : 0;
-	entry->ino = is_there ? st.st_ino : 0;
-	entry->path = HL_TAKE_PTR(settled);
+		}
+	}
+	list->items[list->len++] = entry;
 	return 0;
 }
 
@@ -100,15 +136,53 @@ add_pattern(struct deny_list *list, const char *pattern, const struct deny_entry
 	return 0;
 }
 
+/* Most of what is listed below a home is not there: one look into it answers for all rows. A home
+ * that cannot be read, or is very full, is asked row by row. */
+static void
+read_home(const char *home, struct deny_home *ret_home)
+{
+	DIR *dir = opendir(home);
+
+	ret_home->is_read = true;
+	ret_home->has_names = dir != NULL || errno == ENOENT;
+	hl_strv_init(&ret_home->names, DENY_HOME_NAMES_MAX);
+	if (dir == NULL)
+		return;
+	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		hl_strv_add(&ret_home->names, entry->d_name);
+	closedir(dir);
+	if (ret_home->names.failed)
+		ret_home->has_names = false;
+}
+
+/* False only when nothing of that name is in the home. */
+static bool
+may_be_there(const struct deny_home *home, const char *rest)
+{
+	char name[NAME_MAX + 1];
+	size_t len = strcspn(rest, "/");
+
+	if (!home->has_names || len > NAME_MAX || strcspn(rest, "*?") < len)
+		return true;
+	memcpy(name, rest, len);
+	name[len] = '\0';
+	return hl_strv_contains(&home->names, name);
+}
+
 /* rest below each home that we know: the caller's and root's. */
 static int
 add_homes(struct deny_list *list, const char *rest, const struct deny_entry *like,
     struct hl_err *err)
 {
-	const char *const homes[] = { list->home, "/root" };
+	const char *const homes[DENY_HOMES] = { list->home, "/root" };
 
-	for (size_t i = 0; i < HL_ARRAY_SIZE(homes); i++) {
+	for (size_t i = 0; i < DENY_HOMES; i++) {
 		if (i > 0 && strcmp(homes[i], list->home) == 0)
+			continue;
+		if (!list->homes[i].is_read)
+			read_home(homes[i], &list->homes[i]);
+		if (like->class != DENY_FLOOR && like->class != DENY_SOCKET &&
+		    !may_be_there(&list->homes[i], rest))
 			continue;
 		HL_AUTO_FREE char *path = hl_path_normalise(homes[i], rest);
 		if (path == NULL)

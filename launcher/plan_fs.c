@@ -4,6 +4,8 @@
  * stands in the plan. Mounts are sorted by depth of their place, so that the order in a file never
  * decides what is seen: the deeper one wins.
  */
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -188,13 +190,17 @@ static const char *const broad_directories[] = {
 	"/var/tmp",
 };
 
+/* By name, and by inode, because /bin may be a link and /home a bind of something else. */
 static bool
-is_broad(const char *path)
+is_broad(const char *path, const struct plan_source *source)
 {
+	struct stat st;
+
 	for (size_t i = 0; i < HL_ARRAY_SIZE(broad_directories); i++) {
-		HL_AUTO_FREE char *settled = plan_path_settle(broad_directories[i]);
-		if (strcmp(path, broad_directories[i]) == 0 ||
-		    (settled != NULL && strcmp(path, settled) == 0))
+		const char *broad = broad_directories[i];
+		if (strcmp(path, broad) == 0 || strcmp(source->path, broad) == 0)
+			return true;
+		if (stat(broad, &st) == 0 && st.st_dev == source->dev && st.st_ino == source->ino)
 			return true;
 	}
 	return false;
@@ -219,7 +225,7 @@ plan_workdir(struct fs_scope *scope, struct hl_err *err)
 		return hl_err_wrap(err, "working directory");
 	if (!source.is_dir)
 		return hl_err_set(err, HLU_10, "working directory '%s' is not a directory", path);
-	if (is_broad(path) || is_broad(source.path)) {
+	if (is_broad(path, &source)) {
 		hl_err_set(err, HLC_71, "working directory '%s' is too broad to share as a whole",
 		    source.path);
 		return hl_err_help(err,

@@ -84,7 +84,8 @@ take(const struct glob_walk *walk)
 			len--;
 		path[--len] = '\0';
 	}
-	if (len > 0)
+	size_t n = walk->out->len;
+	if (len > 0 && (n == 0 || strcmp(walk->out->v[n - 1], path) != 0))
 		hl_strv_add(walk->out, path);
 }
 

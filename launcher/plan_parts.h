@@ -57,10 +57,24 @@ struct deny_entry {
 	struct hl_origin origin;
 };
 
+enum {
+	DENY_HOMES = 2, /* the caller's and root's */
+	DENY_HOME_NAMES_MAX = 4096
+};
+
+/* Names in a home directory, read once. */
+struct deny_home {
+	struct hl_strv names;
+	bool is_read, has_names;
+};
+
 struct deny_list {
 	struct deny_entry *items;
 	size_t len, capacity;
-	char *home;         /* of the caller, settled */
+	char *home; /* of the caller, settled */
+	char *parent,
+	    *parent_settled; /* directory of the last entry, and the kernel's name of it */
+	struct deny_home homes[DENY_HOMES];
 	unsigned dirs_read; /* against PLAN_DENY_WALK_MAX */
 };
 
