@@ -91,6 +91,7 @@ struct condition {
 struct rule {
 	const char *name;
 	enum set last;
+	bool is_terse; /* in an OCI profile what is refused gets the default answer: fewer rules */
 	struct condition clauses[CLAUSES_MAX][CONDITIONS_MAX];
 };
 
@@ -98,34 +99,36 @@ struct rule {
 #define NAMESPACES 0x7e020000
 
 static const struct rule rules[] = {
-	{ "clone", DEFAULT, { { ANY_OF(0, NAMESPACES) } } },
-	{ "unshare", DEFAULT, { { ANY_OF(0, NAMESPACES | 0x80) } } },
+	{ "clone", DEFAULT, false, { { ANY_OF(0, NAMESPACES) } } },
+	{ "unshare", DEFAULT, false, { { ANY_OF(0, NAMESPACES | 0x80) } } },
 	/* Families unix, inet, inet6 and netlink; of netlink only route. Protocols past one byte
 	 * are MPTCP (262) and SMC (256), which pass by Landlock's rules for TCP. */
-	{ "socket", DEFAULT,
+	{ "socket", DEFAULT, false,
 	    { { IS_NOT(0, 1), IS_NOT(0, 2), IS_NOT(0, 10), IS_NOT(0, 16) },
 		{ IS(0, 16), IS_NOT(2, 0) }, { IS(0, 2), ANY_OF(2, 0xffffff00) },
 		{ IS(0, 10), ANY_OF(2, 0xffffff00) } } },
-	{ "socketpair", DEFAULT, { { IS_NOT(0, 1) } } },
+	{ "socketpair", DEFAULT, true, { { IS_NOT(0, 1) } } },
 	/* MSG_FASTOPEN connects where connect(2) is refused. */
-	{ "sendto", DEFAULT, { { ANY_OF(3, 0x20000000) } } },
-	{ "sendmsg", DEFAULT, { { ANY_OF(2, 0x20000000) } } },
-	{ "sendmmsg", DEFAULT, { { ANY_OF(3, 0x20000000) } } },
+	{ "sendto", DEFAULT, false, { { ANY_OF(3, 0x20000000) } } },
+	{ "sendmsg", DEFAULT, false, { { ANY_OF(2, 0x20000000) } } },
+	{ "sendmmsg", DEFAULT, false, { { ANY_OF(3, 0x20000000) } } },
 	/* SOL_TCP: TCP_FASTOPEN, TCP_FASTOPEN_CONNECT, TCP_ULP (an entry to other protocols). */
-	{ "setsockopt", DEFAULT,
+	{ "setsockopt", DEFAULT, false,
 	    { { IS(1, 6), IS(2, 23) }, { IS(1, 6), IS(2, 30) }, { IS(1, 6), IS(2, 31) } } },
 	/* TIOCSTI, TIOCLINUX: bytes into the terminal's input. TIOCSETD: another line discipline.
 	 */
-	{ "ioctl", NEVER, { { IS(1, 0x5412) }, { IS(1, 0x541c) }, { IS(1, 0x5423) } } },
+	{ "ioctl", NEVER, false, { { IS(1, 0x5412) }, { IS(1, 0x541c) }, { IS(1, 0x5423) } } },
 	/* Allowed are PER_LINUX, PER_LINUX32, both with UNAME26, and the question. */
-	{ "personality", DEFAULT,
+	{ "personality", DEFAULT, true,
 	    { { IS_NOT(0, 0), IS_NOT(0, 8), IS_NOT(0, 0x20000), IS_NOT(0, 0x20008),
 		IS_NOT(0, UINT32_MAX) } } },
 	/* RENAME_WHITEOUT makes a device that hides files of a layer below. */
-	{ "renameat2", DEFAULT, { { ANY_OF(4, 4) } } },
+	{ "renameat2", DEFAULT, false, { { ANY_OF(4, 4) } } },
 	/* Devices: S_IFCHR (also 0:0, a whiteout, which needs no capability), S_IFBLK. */
-	{ "mknod", DEFAULT, { { FIELD(1, 0170000, 020000) }, { FIELD(1, 0170000, 060000) } } },
-	{ "mknodat", DEFAULT, { { FIELD(2, 0170000, 020000) }, { FIELD(2, 0170000, 060000) } } },
+	{ "mknod", DEFAULT, false,
+	    { { FIELD(1, 0170000, 020000) }, { FIELD(1, 0170000, 060000) } } },
+	{ "mknodat", DEFAULT, false,
+	    { { FIELD(2, 0170000, 020000) }, { FIELD(2, 0170000, 060000) } } },
 };
 
 struct call {
@@ -462,8 +465,10 @@ json_rule(const char *name, const struct rule *rule)
 	for (size_t i = 0; i < CLAUSES_MAX; i++)
 		for (size_t k = 0; k < CONDITIONS_MAX && rule->clauses[i][k].is_set; k++)
 			cut(&cubes, rule->clauses[i], k);
+	/* Every rule costs an engine's libseccomp a copy of all before it. */
 	for (size_t i = 0; i < cubes.len; i++)
-		json_cube(name, rule, &cubes.items[i]);
+		if (!rule->is_terse || !is_refused(rule, &cubes.items[i]))
+			json_cube(name, rule, &cubes.items[i]);
 }
 
 static void

@@ -298,25 +298,26 @@ ask_json(const struct json_rules *rules, const uint64_t args[6])
 struct named {
 	const char *name;
 	int number;
+	bool is_terse; /* what is refused has no rule and gets the default answer */
 };
 
 static const struct named named[] = {
-	{ "read", SYS_read },
-	{ "clone3", SYS_clone3 },
-	{ "ptrace", SYS_ptrace },
-	{ "bpf", SYS_bpf },
-	{ "clone", SYS_clone },
-	{ "unshare", SYS_unshare },
-	{ "socket", SYS_socket },
-	{ "socketpair", SYS_socketpair },
-	{ "sendto", SYS_sendto },
-	{ "sendmsg", SYS_sendmsg },
-	{ "sendmmsg", SYS_sendmmsg },
-	{ "setsockopt", SYS_setsockopt },
-	{ "ioctl", SYS_ioctl },
-	{ "personality", SYS_personality },
-	{ "renameat2", SYS_renameat2 },
-	{ "mknodat", SYS_mknodat },
+	{ "read", SYS_read, false },
+	{ "clone3", SYS_clone3, false },
+	{ "ptrace", SYS_ptrace, false },
+	{ "bpf", SYS_bpf, false },
+	{ "clone", SYS_clone, false },
+	{ "unshare", SYS_unshare, false },
+	{ "socket", SYS_socket, false },
+	{ "socketpair", SYS_socketpair, true },
+	{ "sendto", SYS_sendto, false },
+	{ "sendmsg", SYS_sendmsg, false },
+	{ "sendmmsg", SYS_sendmmsg, false },
+	{ "setsockopt", SYS_setsockopt, false },
+	{ "ioctl", SYS_ioctl, false },
+	{ "personality", SYS_personality, true },
+	{ "renameat2", SYS_renameat2, false },
+	{ "mknodat", SYS_mknodat, false },
 };
 
 /* Values around everything that a rule names, and single bits. */
@@ -355,7 +356,8 @@ test_json_agrees(void **state)
 					args[arg] = data.args[arg];
 				uint32_t bpf = run((enum confine_profile)profile, &data);
 				uint32_t other = ask_json(&rules, args);
-				if (bpf != other)
+				bool is_terse = named[i].is_terse && bpf == REFUSED;
+				if (is_terse ? other != ABSENT : bpf != other)
 					fail_msg("%s(%llx, %llx, %llx), profile %u: 0x%x, 0x%x",
 					    named[i].name, (unsigned long long)args[0],
 					    (unsigned long long)args[1],
