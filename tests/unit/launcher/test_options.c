@@ -19,6 +19,17 @@ static struct hl_err err;
 
 #define PARSE(...) parse((const char *[]){ "hermes-launch", __VA_ARGS__, NULL })
 
+/* In the program the settled state directory lives as long as the process. */
+static void
+done(void)
+{
+	char *dir;
+
+	memcpy(&dir, &request.state_dir, sizeof(dir));
+	free(dir);
+	request.state_dir = NULL;
+}
+
 static int
 parse(const char **words)
 {
@@ -29,6 +40,7 @@ parse(const char **words)
 		memcpy(&argv[argc], &words[argc], sizeof(argv[argc]));
 	argv[argc] = NULL;
 	memset(&err, 0, sizeof(err));
+	done();
 	return options_parse(argc, argv, &request, &err);
 }
 
@@ -150,11 +162,14 @@ test_order_does_not_matter(void **state)
 
 	assert_int_equal(PARSE("-p", "a", "-b", "docker", "-q", "--user", "1:1", "--", "true"), 0);
 	first = request;
+	request.state_dir = NULL;
 	assert_int_equal(PARSE("--user", "1:1", "-q", "-b", "docker", "-p", "a", "--", "true"), 0);
 	assert_string_equal(first.backend.text, request.backend.text);
 	assert_string_equal(first.user.text, request.user.text);
 	assert_string_equal(first.policies.items[0].text, request.policies.items[0].text);
 	assert_int_equal(first.is_quiet, request.is_quiet);
+	done();
+	request.state_dir = first.state_dir;
 }
 
 static void
@@ -167,6 +182,7 @@ test_state_dir(void **state)
 	assert_int_equal(PARSE("-p", "a", "--state-dir", "/x/./y", "--", "true"), 0);
 	assert_string_equal(request.state_dir, "/x/y");
 	unsetenv("HERMES_LAUNCH_STATE");
+	done();
 }
 
 int
