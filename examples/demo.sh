@@ -2,11 +2,17 @@
 # What `make demo` shows: the plan, a run, a refused override, a missing program, and the verified log.
 set -eu
 
-launch=$(dirname "$0")/../build/hermes-launch
-policy=$(dirname "$0")/demo.yaml
+here=$(cd "$(dirname "$0")" && pwd)
+launch=$here/../build/hermes-launch
+policy=$here/demo.yaml
 HERMES_LAUNCH_STATE=$(mktemp -d)
 export HERMES_LAUNCH_STATE
-trap 'rm -rf "$HERMES_LAUNCH_STATE"' EXIT
+# A working directory of its own: a policy that lies where the command can write would be refused. Open
+# to all, because root's command runs as another user.
+work=$(mktemp -d)
+chmod 777 "$work"
+cd "$work"
+trap 'rm -rf "$HERMES_LAUNCH_STATE" "$work"' EXIT
 
 step() {
 	printf '\n\033[1m$ %s\033[0m\n' "$*"
