@@ -144,8 +144,8 @@ check_nothing_more(const json_t *asked, const json_t *kept, struct hl_err *err)
 int
 inspect_compare(json_t *asked, const json_t *kept, struct hl_err *err)
 {
-	static const char *const members[] = { "User", "Hostname", "Domainname", "Entrypoint", "Cmd", "WorkingDir", "Tty",
-		"Healthcheck", "Labels" };
+	static const char *const members[] = { "User", "Hostname", "Domainname", "Entrypoint",
+		"Cmd", "WorkingDir", "Tty", "Healthcheck", "Labels" };
 
 	if (check_nothing_more(asked, kept, err) < 0)
 		return -1;

@@ -1,0 +1,208 @@
+/*
+ * What is learned of an engine and its image before a run, and what is made of it: digests, users,
+ * pulls, limits that cannot be applied, sources that were replaced.
+ */
+#include "tests/unit/backends/bad_engine.h"
+
+#include "base/banned.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * Images
+ */
+static void
+image_fails(struct fixture *f, const char *json, const char *code)
+{
+	char answer[1024];
+	struct rule rules[] = { { "/images/", answer, ANSWER }, { 0 } };
+	struct sandbox sandbox;
+
+	snprintf(answer, sizeof(answer), HEAD("200 OK") "%s", json);
+	start_daemon(f, rules);
+	assert_int_equal(start(f, &sandbox), -1);
+	assert_string_equal(hl_code_info(f->err.code)->id, code);
+	assert_false(was_asked(f, "/containers/create"));
+}
+
+static void
+test_image_of_another_digest(void **state)
+{
+	struct fixture *f = *state;
+
+	f->plan.image = (char[]){ "tools@" IMAGE };
+	image_fails(f,
+	    "{\"Id\":\"" IMAGE "\",\"RepoDigests\":[\"tools@sha256:"
+	    "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc\"]}",
+	    "HLB-48");
+}
+
+static void
+test_image_whose_user_is_or_may_be_root(void **state)
+{
+	static const char *const users[] = { "", "0", "root", "0:1000", "root:tools", "00",
+		"tools" };
+	struct fixture *f = *state;
+
+	f->plan.user_kind = PLAN_USER_IMAGE;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(users); i++) {
+		char json[256];
+		snprintf(json, sizeof(json), "{\"Id\":\"" IMAGE "\",\"Config\":{\"User\":\"%s\"}}",
+		    users[i]);
+		image_fails(f, json, "HLB-49");
+	}
+}
+
+static void
+test_u25_image_user_gets_no_capability_unless_root(void **state)
+{
+	struct fixture *f = *state;
+	struct rule rules[] = { { "/images/",
+				    HEAD("200 OK") "{\"Id\":\"" IMAGE
+						   "\",\"Config\":{\"User\":\"1000\"}}",
+				    ANSWER },
+		{ 0 } };
+	struct sandbox sandbox;
+
+	f->plan.user_kind = PLAN_USER_IMAGE;
+	f->plan.caps = 1;
+	start_daemon(f, rules);
+	if (start(f, &sandbox) != 0)
+		fail_msg("%s", f->err.msg);
+	assert_int_equal(backend_docker.stop(&sandbox, &f->err), 0);
+	sandbox_done(&sandbox);
+	assert_true(was_asked(f, "CapDrop"));
+	assert_false(was_asked(f, "CapAdd"));
+	/* Sibling: explain, and a root image where root is allowed, have it. */
+	assert_non_null(strstr(f->lowered.body.data, "CapAdd"));
+	static const struct rule none[] = { { 0 } };
+	f->plan.allow_root = true;
+	start_daemon(f, none);
+	if (start(f, &sandbox) != 0)
+		fail_msg("%s", f->err.msg);
+	assert_int_equal(backend_docker.stop(&sandbox, &f->err), 0);
+	sandbox_done(&sandbox);
+	assert_true(was_asked(f, "\"CapAdd\":[\"CAP_CHOWN\"]"));
+}
+
+static void
+test_pull_that_fails_inside_a_good_answer(void **state)
+{
+	static const struct rule rules[] = {
+		{ "/images/create",
+		    HEAD(
+			"200 OK") "{\"status\":\"Pulling\"}\r\n"
+				  "{\"errorDetail\":{},\"error\":\"unauthorized: \\u001b[2J no\"}\r\n",
+		    ANSWER },
+		{ 0 },
+	};
+	struct fixture *f = *state;
+	struct sandbox sandbox;
+
+	f->plan.pull = PLAN_PULL_ALWAYS;
+	start_daemon(f, rules);
+	assert_int_equal(start(f, &sandbox), -1);
+	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-46");
+	assert_non_null(strstr(f->err.msg, "unauthorized"));
+	assert_null(strchr(f->err.msg, 0x1b));
+	assert_true(was_asked(f, "fromImage=tools%3A1 ")); /* its tag only, never all of them */
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Probe, and sources
+ */
+static void
+test_u31_probe_tells_and_keeps_what_the_engine_lacks(void **state)
+{
+	static const struct rule rules[] = {
+		{ "/containers/create",
+		    HEAD("400 Bad") "{\"message\":\"cgroup: no memory controller\"}", ANSWER },
+		{ 0 },
+	};
+	static const struct rule none[] = { { 0 } };
+	struct fixture *f = *state;
+	struct control_gaps gaps;
+
+	f->plan.limits[PLAN_LIMIT_PIDS] = (struct plan_number){ .has = true, .value = 64 };
+	start_daemon(f, rules);
+	/* Without the memory limit it is refused for the same reason: not about a limit then. */
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), -1);
+	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-51");
+
+	start_daemon(f, none);
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+	assert_int_equal(gaps.len, 0);
+	assert_true(was_asked(f, "/containers/create"));
+	/* Kept: not tried again, though this engine would now refuse. */
+	start_daemon(f, rules);
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+	assert_false(was_asked(f, "/containers/create"));
+	/* Another limit is another question. */
+	f->plan.limits[PLAN_LIMIT_PIDS].value = 65;
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), -1);
+}
+
+static void
+test_u31_warning_is_a_gap(void **state)
+{
+	static const struct rule rules[] = {
+		{ "/containers/create",
+		    HEAD("201 Created") "{\"Id\":\"" ID "\",\"Warnings\":[\"Your kernel does not "
+					"support memory limit capabilities\"]}",
+		    ANSWER },
+		{ 0 },
+	};
+	struct fixture *f = *state;
+	struct control_gaps gaps;
+
+	start_daemon(f, rules);
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+	assert_int_equal(gaps.len, 1);
+	assert_int_equal(gaps.items[0].control, CONTROL_LIMIT_MEMORY);
+	assert_false(gaps.items[0].may_degrade);
+	assert_non_null(strstr(gaps.items[0].reason, "memory limit"));
+}
+
+static void
+test_source_that_was_replaced(void **state)
+{
+	static const struct rule none[] = { { 0 } };
+	struct fixture *f = *state;
+	struct sandbox sandbox;
+	struct stat st;
+
+	assert_int_equal(stat(f->dir, &st), 0);
+	f->plan.mounts_len = 1;
+	f->mounts[0] = (struct plan_mount){
+		.src = f->dir,
+		.dst = (char[]){ "/work" },
+		.is_exec = true,
+		.dev = st.st_dev,
+		.ino = st.st_ino + 1,
+	};
+	start_daemon(f, none);
+	assert_int_equal(start(f, &sandbox), -1);
+	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-57");
+	assert_false(was_asked(f, "/"));
+	/* Sibling: as it was, it is mounted. */
+	f->mounts[0].ino = st.st_ino;
+	if (start(f, &sandbox) != 0)
+		fail_msg("%s", f->err.msg);
+	assert_int_equal(backend_docker.stop(&sandbox, &f->err), 0);
+	sandbox_done(&sandbox);
+}
+
+int
+main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(test_image_of_another_digest),
+		CASE(test_image_whose_user_is_or_may_be_root),
+		CASE(test_u25_image_user_gets_no_capability_unless_root),
+		CASE(test_pull_that_fails_inside_a_good_answer),
+		CASE(test_u31_probe_tells_and_keeps_what_the_engine_lacks),
+		CASE(test_u31_warning_is_a_gap),
+		CASE(test_source_that_was_replaced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
