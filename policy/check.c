@@ -9,10 +9,29 @@
 
 #include "base/banned.h"
 
-static struct diag_at
-at_item(const struct policy_item *item)
+static bool
+is_allowed(enum policy_kind kind, const struct policy_given *given, const struct policy_item *item)
 {
-	return (struct diag_at){ item->origin.where.line, item->origin.where.column, 1 };
+	if (kind != POLICY_KIND_SET)
+		return policy_place_is_inside(kind, &given->allowed, item);
+	for (size_t i = 0; i < given->allowed.len; i++) {
+		if (policy_pattern_is_inside(item->text, given->allowed.v[i].text))
+			return true;
+	}
+	return false;
+}
+
+static void
+check_list(const struct policy_given *given, enum policy_field field, struct diag *diag)
+{
+	for (size_t i = 0; i < given->items.len; i++) {
+		if (is_allowed(policy_field_kind(field), given, &given->items.v[i]))
+			continue;
+		policy_diag_error(diag, HLP_17, policy_at_item(&given->items.v[i]),
+		    "the default of %s is not among those allowed", policy_field_key(field));
+		policy_diag_help(diag, "add it to allowed or remove it from default");
+		return;
+	}
 }
 
 /* A default that the same key's own bound refuses. */
@@ -32,19 +51,7 @@ check_defaults(const struct policy_read *layer, struct diag *diag)
 			}
 			continue;
 		}
-		for (size_t j = 0; j < given->items.len; j++) {
-			struct policy_state own = { .is_bounded = true, .allowed = given->allowed };
-			struct policy_bound_list list = { given->allowed, { 0 } };
-			own.lists = &list;
-			own.lists_len = 1;
-			if (policy_item_is_allowed(policy_field_kind((enum policy_field)i), &own,
-				&given->items.v[j]))
-				continue;
-			policy_diag_error(diag, HLP_17, at_item(&given->items.v[j]),
-			    "the default of %s is not among those allowed", key);
-			policy_diag_help(diag, "add it to allowed or remove it from default");
-			break;
-		}
+		check_list(given, (enum policy_field)i, diag);
 	}
 }
 
@@ -52,8 +59,8 @@ static void
 report_twice(struct diag *diag, const struct policy_item *second, const struct policy_item *first,
     const char *dst)
 {
-	policy_diag_error(diag, HLP_15, at_item(second), "two things are mounted on \"%.80s\"",
-	    dst);
+	policy_diag_error(diag, HLP_15, policy_at_item(second),
+	    "two things are mounted on \"%.80s\"", dst);
 	policy_diag_other(diag, first->origin.where, "the first is here");
 	policy_diag_help(diag, "keep one; nested destinations are fine");
 }

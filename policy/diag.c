@@ -70,6 +70,12 @@ policy_at(const struct node *node)
 }
 
 bool
+policy_diag_is_kept(const struct diag *diag)
+{
+	return diag->last != NULL;
+}
+
+bool
 policy_diag_is_full(const struct diag *diag)
 {
 	return diag->out->len == POLICY_FINDINGS_MAX;

@@ -43,7 +43,9 @@ void policy_diag_warn(struct diag *diag, enum hl_code code, struct diag_at at, c
 void policy_diag_help(struct diag *diag, const char *format, ...) HL_PRINTF(2, 3);
 /* where is copied with its file name. */
 void policy_diag_other(struct diag *diag, struct hl_where where, const char *text);
-/* True when further findings are only counted: do no work for their texts. */
+/* Whether the newest finding is kept, or only counted: then do no work for its help. */
+bool policy_diag_is_kept(const struct diag *diag);
+/* True when further findings are only counted. */
 bool policy_diag_is_full(const struct diag *diag);
 
 /* Orders the file's findings by place and gives them their lines. root may be NULL. */

@@ -286,6 +286,8 @@ on_lock(struct policy_reader *r, const struct node *node)
 		}
 		policy_diag_error(r->diag, HLP_25, mark.at,
 		    "lock \"%.60s\" names no key that can be locked", mark.text);
+		if (!policy_diag_is_kept(r->diag))
+			continue;
 		const char *near = hl_nearest(mark.text, keys, POLICY_FIELD_MAX);
 		if (near != NULL && strcmp(near, mark.text) != 0)
 			policy_diag_help(r->diag, "did you mean \"%s\"?", near);

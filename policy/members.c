@@ -148,7 +148,7 @@ read_cap(struct policy_reader *r, const struct node *node, const char *text, con
 	}
 	policy_diag_error(r->diag, HLP_13, policy_at(node), "there is no capability \"%.40s\"",
 	    text);
-	const char *near = policy_diag_is_full(r->diag)
+	const char *near = !policy_diag_is_kept(r->diag)
 			       ? NULL
 			       : hl_nearest(name, cap_words, HL_ARRAY_SIZE(cap_words) - 1);
 	if (strcasecmp(name, "ALL") == 0)

@@ -48,7 +48,7 @@ policy_unknown_key(struct policy_reader *r, const struct node *key, const char *
     const char *const *candidates, size_t n)
 {
 	policy_diag_error(r->diag, HLP_04, policy_at(key), "unknown key \"%s\"", key->text);
-	if (policy_diag_is_full(r->diag))
+	if (!policy_diag_is_kept(r->diag))
 		return;
 	const char *near = hl_nearest(key->text, candidates, n);
 	const char *full = key_elsewhere(key, prefix);
@@ -79,7 +79,8 @@ report_unknown(struct policy_reader *r, const struct node *key, const char *pref
 	size_t n = 0, frame_len;
 	const char *const *frame = policy_frame_keys(&frame_len);
 
-	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+	/* Only counted: no candidates are needed. */
+	for (size_t i = 0; !policy_diag_is_full(r->diag) && i < POLICY_FIELD_MAX; i++) {
 		const char *full = policy_field_key((enum policy_field)i);
 		if (strncmp(full, prefix, strlen(prefix)) == 0)
 			add_candidate(names, &n, full + strlen(prefix),

@@ -3,6 +3,7 @@
  * folded in already; so it parses again to the same values and bounds.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -20,6 +21,7 @@ struct show {
 	unsigned flags;
 	struct hl_buf *out;
 	struct policy_arena scratch;
+	struct policy_refs flat; /* the bound of the set that is being written */
 	char section[PATH_SIZE]; /* "process.seccomp." */
 	bool is_oom;
 };
@@ -96,14 +98,17 @@ static void
 put_allowed(struct show *s, enum policy_field field)
 {
 	const struct policy_state *state = &s->policy->states[field];
-	struct policy_items flat = state->allowed;
-	enum policy_kind kind = policy_field_kind(field);
 
-	if (kind == POLICY_KIND_SET && !policy_flatten(&s->scratch, state, &flat)) {
-		s->is_oom = true;
+	if (policy_field_kind(field) != POLICY_KIND_SET) {
+		policy_put_items(s->out, policy_field_kind(field), &state->allowed);
 		return;
 	}
-	policy_put_items(s->out, kind, &flat);
+	hl_buf_putc(s->out, '[');
+	for (size_t i = 0; i < s->flat.len; i++) {
+		hl_buf_puts(s->out, i > 0 ? ", " : "");
+		policy_put_scalar(s->out, s->flat.v[i]->text);
+	}
+	hl_buf_putc(s->out, ']');
 }
 
 static void
@@ -133,33 +138,34 @@ put_forms(struct show *s, enum policy_field field, const struct policy_value *va
 	hl_buf_putc(s->out, '}');
 }
 
+static int
+compare_ref(const void *text, const void *ref)
+{
+	return strcmp(*(const char *const *)text, (*(const struct policy_item *const *)ref)->text);
+}
+
 /* A list that is both bound and default; the order of a bound means nothing. */
 static bool
-is_same_list(struct show *s, enum policy_field field, const struct policy_value *value)
+is_same_list(const struct show *s, enum policy_field field, const struct policy_value *value)
 {
 	const struct policy_state *state = &s->policy->states[field];
-	struct policy_items flat;
 
 	if (!value->is_bounded)
 		return false;
 	if (value->kind != POLICY_KIND_SET)
 		return value->items_len == 0 && state->allowed.len == 0;
-	if (!policy_flatten(&s->scratch, state, &flat)) {
-		s->is_oom = true;
+	if (s->flat.len != value->items_len)
 		return false;
-	}
-	for (size_t i = 0; i < flat.len; i++) {
-		size_t j = 0;
-		while (j < value->items_len && strcmp(flat.v[i].text, value->items[j].text) != 0)
-			j++;
-		if (j == value->items_len)
+	for (size_t i = 0; i < value->items_len; i++) {
+		const char *text = value->items[i].text;
+		if (bsearch(&text, s->flat.v, s->flat.len, sizeof(*s->flat.v), compare_ref) == NULL)
 			return false;
 	}
-	return flat.len == value->items_len;
+	return true;
 }
 
 static bool
-is_alone(struct show *s, enum policy_field field, const struct policy_value *value)
+is_alone(const struct show *s, enum policy_field field, const struct policy_value *value)
 {
 	if (policy_field_info(field)->merge == MERGE_UNION_DENY || value->kind == POLICY_KIND_MAP ||
 	    value->kind == POLICY_KIND_WORKDIR)
@@ -214,6 +220,11 @@ put_field(struct show *s, enum policy_field field)
 
 	if (value->kind == POLICY_KIND_STRING && value->text[0] == '\0')
 		return;
+	if (value->kind == POLICY_KIND_SET &&
+	    !policy_flatten(&s->scratch, &s->policy->states[field], &s->flat)) {
+		s->is_oom = true;
+		return;
+	}
 	enter(s, key);
 	if (policy_field_has_below(key, strlen(key))) {
 		put_open_field(s, field, value);

@@ -168,12 +168,13 @@ policy_source_line(const struct policy_source *source, uint32_t line, size_t *re
 	if (line == 0 || line > source->lines)
 		return "";
 	const char *start = source->bytes + source->starts[line - 1];
-	size_t left = source->len - source->starts[line - 1];
-	const char *end = memchr(start, '\n', left);
-	size_t len = end != NULL ? (size_t)(end - start) : left;
-	const char *nul = memchr(start, '\0', len);
-	if (nul != NULL)
-		len = (size_t)(nul - start);
+	/* A scan that broke off knows no line after the one it stopped in. */
+	size_t len = line < source->lines ? source->starts[line] - 1 - source->starts[line - 1]
+					  : source->len - source->starts[line - 1];
+	if (line == source->lines) {
+		const char *end = memchr(start, '\n', len);
+		len = end != NULL ? (size_t)(end - start) : len;
+	}
 	if (len > 0 && start[len - 1] == '\r')
 		len--;
 	*ret_len = len;

@@ -21,9 +21,24 @@ enum {
 	POLICY_FOLDS_MAX = 2 * POLICY_LAYERS_MAX + 1
 };
 
+/* Members that are owned elsewhere. */
+struct policy_refs {
+	const struct policy_item **v;
+	size_t len;
+};
+
+/* A set for asking: names sorted, patterns beside them. Borrows the texts. */
+struct policy_index {
+	const char **names;
+	size_t names_len;
+	const char **patterns;
+	size_t patterns_len;
+};
+
 /* One layer's list of what a set may hold. A member must be inside every list. */
 struct policy_bound_list {
 	struct policy_items items;
+	struct policy_index index;
 	struct hl_origin origin;
 };
 
@@ -61,7 +76,8 @@ struct policy_fold {
 	bool is_oom;
 };
 
-/* load.c: texts that are in memory already, in place of files. For tests and fuzzers: no file rule. */
+/* load.c: texts that are in memory already, in place of files. For tests and fuzzers: no file rule.
+ */
 struct policy_text {
 	const char *name;
 	const char *bytes;
@@ -81,8 +97,21 @@ void policy_report_outside(struct policy_fold *f, enum policy_field field, struc
     enum hl_code code, const struct hl_origin *by);
 
 /* lists.c */
+struct diag_at policy_at_item(const struct policy_item *item);
+void policy_report_list(struct policy_fold *f, enum policy_field field,
+    const struct policy_item *item, const struct policy_items *bound, const struct hl_origin *by);
 void policy_fold_list(struct policy_fold *f, enum policy_field field,
     const struct policy_given *given, struct policy_state *state);
+
+/* sets.c */
+bool policy_index_init(struct policy_arena *arena, const struct policy_items *items,
+    struct policy_index *ret_index);
+/* Whether the member, itself perhaps a pattern, is inside one of them. */
+bool policy_index_has(const struct policy_index *index, const char *member);
+void policy_bound_set(struct policy_fold *f, enum policy_field field,
+    const struct policy_given *given, struct policy_state *state);
+bool policy_cut_set(struct policy_arena *arena, const struct policy_state *state,
+    struct policy_items *items);
 /* The index of the first list that the member is not inside of; lists_len: inside all. */
 size_t policy_lists_outside(const struct policy_state *state, const char *member);
 /* items, cut to what the bounds allow. NULL items on no memory. */
@@ -94,7 +123,15 @@ bool policy_item_is_allowed(enum policy_kind kind, const struct policy_state *st
 /* The conjunction as one list, sorted: exact unless two patterns overlap without one being inside
  * the other; then what is only in both is left out. */
 bool policy_flatten(struct policy_arena *arena, const struct policy_state *state,
-    struct policy_items *ret_items);
+    struct policy_refs *ret_refs);
+
+/* places.c */
+void policy_bound_places(struct policy_fold *f, enum policy_field field,
+    const struct policy_given *given, struct policy_state *state);
+bool policy_place_is_inside(enum policy_kind kind, const struct policy_items *allowed,
+    const struct policy_item *item);
+bool policy_cut_places(struct policy_arena *arena, enum policy_kind kind,
+    const struct policy_items *allowed, struct policy_items *items);
 bool policy_mount_is_inside(const struct policy_mount *mount, const struct policy_mount *bound);
 /* Certain only: false also when it cannot be told. */
 bool policy_pattern_is_inside(const char *pattern, const char *bound);

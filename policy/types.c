@@ -257,8 +257,9 @@ policy_read_word(struct policy_reader *r, const char *key, const char *const *wo
 	    node->text);
 	hl_buf_init(&list, 400);
 	join_words(words, &list);
-	const char *near =
-	    policy_diag_is_full(r->diag) ? NULL : hl_nearest(node->text, words, count_words(words));
+	const char *near = !policy_diag_is_kept(r->diag)
+			       ? NULL
+			       : hl_nearest(node->text, words, count_words(words));
 	if (near != NULL)
 		policy_diag_help(r->diag, "did you mean \"%s\"? It is one of: %s", near, list.data);
 	else

@@ -46,9 +46,11 @@ enum step {
 static size_t
 offset_of(struct policy_source *source, size_t index)
 {
-	if (index < source->mark_index) {
-		source->mark_index = 0;
-		source->mark_offset = 0;
+	while (source->mark_index > index) {
+		do
+			source->mark_offset--;
+		while (((unsigned char)source->bytes[source->mark_offset] & 0xc0) == 0x80);
+		source->mark_index--;
 	}
 	while (source->mark_index < index && source->mark_offset < source->len) {
 		source->mark_offset++;

@@ -175,7 +175,7 @@ put_field_bound(struct hl_buf *out, struct policy_arena *arena, enum policy_fiel
 {
 	const struct policy_state *state = &t.policy->states[field];
 	enum policy_kind kind = policy_field_kind(field);
-	struct policy_items flat;
+	struct policy_refs flat;
 
 	hl_buf_putf(out, "%s %d ", policy_field_key(field), (int)state->is_bounded);
 	if (field == POLICY_FS_DENY) {
@@ -189,7 +189,8 @@ put_field_bound(struct hl_buf *out, struct policy_arena *arena, enum policy_fiel
 		hl_strv_done(&denied);
 	} else if (kind == POLICY_KIND_SET) {
 		assert_true(policy_flatten(arena, state, &flat));
-		policy_put_items(out, kind, &flat);
+		for (size_t i = 0; i < flat.len; i++)
+			hl_buf_putf(out, "%s ", flat.v[i]->text);
 	} else if (policy_kind_is_list(kind)) {
 		put_places(out, kind, &state->allowed);
 	} else if (state->is_bounded && kind != POLICY_KIND_STRING) {

@@ -1,0 +1,294 @@
+/*
+ * Bounds of sets. A bound is the conjunction of every layer's list, so patterns of different layers
+ * need not be combined into one. Each list is indexed once: plain names are found by binary search
+ * and only patterns are tried one by one, so a thousand names cost no million comparisons.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "policy/state.h"
+
+#include "base/banned.h"
+
+/* A wildcard of the pattern is a letter that only a star of the bound can take: sound, because what
+ * a star takes it takes whatever stands there. */
+bool
+policy_pattern_is_inside(const char *pattern, const char *bound)
+{
+	const char *star = NULL, *resume = NULL;
+
+	while (*pattern != '\0') {
+		if (*bound == '*') {
+			star = bound++;
+			resume = pattern;
+		} else if (*pattern != '*' &&
+			   (*bound == '?' || (*bound == *pattern && *bound != '\0'))) {
+			bound++;
+			pattern++;
+		} else if (star != NULL) {
+			bound = star + 1;
+			pattern = ++resume;
+		} else {
+			return false;
+		}
+	}
+	while (*bound == '*')
+		bound++;
+	return *bound == '\0';
+}
+
+static bool
+is_pattern(const char *text)
+{
+	return strpbrk(text, "*?") != NULL;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool
+policy_index_init(struct policy_arena *arena, const struct policy_items *items,
+    struct policy_index *ret_index)
+{
+	struct policy_index index = { 0 };
+
+	index.names = policy_arena_array(arena, items->len, sizeof(char *));
+	index.patterns = policy_arena_array(arena, items->len, sizeof(char *));
+	if (index.names == NULL || index.patterns == NULL)
+		return false;
+	for (size_t i = 0; i < items->len; i++) {
+		if (is_pattern(items->v[i].text))
+			index.patterns[index.patterns_len++] = items->v[i].text;
+		else
+			index.names[index.names_len++] = items->v[i].text;
+	}
+	if (index.names_len > 1)
+		qsort(index.names, index.names_len, sizeof(char *), compare_names);
+	*ret_index = index;
+	return true;
+}
+
+bool
+policy_index_has(const struct policy_index *index, const char *member)
+{
+	if (index->names_len > 0 &&
+	    bsearch(&member, index->names, index->names_len, sizeof(char *), compare_names) != NULL)
+		return true;
+	for (size_t i = 0; i < index->patterns_len; i++) {
+		if (policy_pattern_is_inside(member, index->patterns[i]))
+			return true;
+	}
+	return false;
+}
+
+size_t
+policy_lists_outside(const struct policy_state *state, const char *member)
+{
+	size_t i = 0;
+
+	while (i < state->lists_len && policy_index_has(&state->lists[i].index, member))
+		i++;
+	return i;
+}
+
+/* A list that some earlier one lies wholly inside of adds nothing. */
+static bool
+adds_nothing(const struct policy_state *state, const struct policy_index *allowed)
+{
+	for (size_t i = 0; i < state->lists_len; i++) {
+		const struct policy_items *old = &state->lists[i].items;
+		size_t j = 0;
+		while (j < old->len && policy_index_has(allowed, old->v[j].text))
+			j++;
+		if (j == old->len)
+			return true;
+	}
+	return false;
+}
+
+static void
+report_clamped_set(struct policy_fold *f, enum policy_field field,
+    const struct policy_items *allowed, const struct policy_state *state)
+{
+	for (size_t i = 0; i < allowed->len; i++) {
+		size_t list = policy_lists_outside(state, allowed->v[i].text);
+		if (list < state->lists_len) {
+			policy_report_list(f, field, &allowed->v[i], &state->lists[list].items,
+			    &state->lists[list].origin);
+			return;
+		}
+	}
+}
+
+void
+policy_bound_set(struct policy_fold *f, enum policy_field field, const struct policy_given *given,
+    struct policy_state *state)
+{
+	struct policy_arena *arena = &f->policy->arena;
+	struct policy_bound_list *lists =
+	    policy_arena_array(arena, state->lists_len + 1, sizeof(*lists));
+	struct policy_index index;
+
+	report_clamped_set(f, field, &given->allowed, state);
+	if (lists == NULL || !policy_index_init(arena, &given->allowed, &index)) {
+		f->is_oom = true;
+		return;
+	}
+	if (adds_nothing(state, &index))
+		return;
+	for (size_t i = 0; i < state->lists_len; i++)
+		lists[i] = state->lists[i];
+	lists[state->lists_len] = (struct policy_bound_list){
+		.items = given->allowed,
+		.index = index,
+		.origin = policy_origin(f->layer, given->at),
+	};
+	state->bound_origin = lists[state->lists_len].origin;
+	state->lists = lists;
+	state->lists_len++;
+	state->is_bounded = true;
+}
+
+static size_t
+count_members(const struct policy_state *state)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < state->lists_len; i++)
+		n += state->lists[i].items.len;
+	return n;
+}
+
+/*
+ * The members of all lists that are inside every list, and inside one of wanted where that is
+ * given: what is left of LC_* under [LC_ALL] is LC_ALL. The order of the lists makes no difference.
+ * What only two overlapping patterns have in common has no name here and is left out.
+ */
+static void
+add_members(const struct policy_state *state, const struct policy_index *wanted,
+    struct policy_refs *out)
+{
+	for (size_t i = 0; i < state->lists_len; i++) {
+		for (size_t j = 0; j < state->lists[i].items.len; j++) {
+			const struct policy_item *item = &state->lists[i].items.v[j];
+			if ((wanted == NULL || policy_index_has(wanted, item->text)) &&
+			    policy_lists_outside(state, item->text) == state->lists_len)
+				out->v[out->len++] = item;
+		}
+	}
+}
+
+static int
+compare_refs(const void *a, const void *b)
+{
+	const struct policy_item *x = *(const struct policy_item *const *)a;
+	const struct policy_item *y = *(const struct policy_item *const *)b;
+
+	return strcmp(x->text, y->text);
+}
+
+/* Whether another of the patterns takes the text as well. Of two that are inside each other, such
+ * as
+ * "*" and "**", the first stays. */
+static bool
+is_covered(const struct policy_refs *refs, const char *text)
+{
+	for (size_t i = 0; i < refs->len; i++) {
+		const char *other = refs->v[i]->text;
+		int order = strcmp(other, text);
+		if (order != 0 && policy_pattern_is_inside(text, other) &&
+		    (order < 0 || !policy_pattern_is_inside(other, text)))
+			return true;
+	}
+	return false;
+}
+
+/* Sorts, and drops what is there twice or inside another one. */
+static bool
+tidy(struct policy_arena *arena, struct policy_refs *refs)
+{
+	struct policy_refs patterns = { 0 };
+	size_t kept = 0;
+
+	if (refs->len > 1)
+		qsort(refs->v, refs->len, sizeof(*refs->v), compare_refs);
+	patterns.v = policy_arena_array(arena, refs->len, sizeof(*patterns.v));
+	if (patterns.v == NULL)
+		return false;
+	for (size_t i = 0; i < refs->len; i++) {
+		if (kept > 0 && strcmp(refs->v[kept - 1]->text, refs->v[i]->text) == 0)
+			continue;
+		refs->v[kept++] = refs->v[i];
+		if (is_pattern(refs->v[i]->text))
+			patterns.v[patterns.len++] = refs->v[i];
+	}
+	refs->len = kept;
+	kept = 0;
+	for (size_t i = 0; i < refs->len; i++) {
+		if (!is_covered(&patterns, refs->v[i]->text))
+			refs->v[kept++] = refs->v[i];
+	}
+	refs->len = kept;
+	return true;
+}
+
+static bool
+is_all_inside(const struct policy_state *state, const struct policy_items *items)
+{
+	for (size_t i = 0; i < items->len; i++) {
+		if (policy_lists_outside(state, items->v[i].text) < state->lists_len)
+			return false;
+	}
+	return true;
+}
+
+bool
+policy_cut_set(struct policy_arena *arena, const struct policy_state *state,
+    struct policy_items *items)
+{
+	struct policy_items out = { 0 };
+	struct policy_refs more = { 0 };
+	struct policy_index wanted, has;
+
+	if (is_all_inside(state, items))
+		return true;
+	out.v = policy_arena_array(arena, items->len + count_members(state), sizeof(*out.v));
+	more.v = policy_arena_array(arena, count_members(state), sizeof(*more.v));
+	if (out.v == NULL || more.v == NULL)
+		return false;
+	for (size_t i = 0; i < items->len; i++) {
+		if (policy_lists_outside(state, items->v[i].text) == state->lists_len)
+			out.v[out.len++] = items->v[i];
+	}
+	if (!policy_index_init(arena, items, &wanted) || !policy_index_init(arena, &out, &has))
+		return false;
+	add_members(state, &wanted, &more);
+	if (!tidy(arena, &more))
+		return false;
+	for (size_t i = 0; i < more.len; i++) {
+		if (!policy_index_has(&has, more.v[i]->text))
+			out.v[out.len++] = *more.v[i];
+	}
+	*items = out;
+	return true;
+}
+
+bool
+policy_flatten(struct policy_arena *arena, const struct policy_state *state,
+    struct policy_refs *ret_refs)
+{
+	struct policy_refs out = { 0 };
+
+	out.v = policy_arena_array(arena, count_members(state), sizeof(*out.v));
+	if (out.v == NULL)
+		return false;
+	add_members(state, NULL, &out);
+	if (!tidy(arena, &out))
+		return false;
+	*ret_refs = out;
+	return true;
+}
