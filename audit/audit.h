@@ -2,23 +2,25 @@
  * audit - the ledger.
  *
  * One line of canonical JSON per event, appended by the process that acts: one write(2) with
- *O_APPEND under flock(2). Each record carries the SHA-256 of the one before it, so that a changed,
- *removed or inserted record shows (audit_verify). What the caller knows to be private is redacted
- *before the lock is taken. A log is tamper-evident, never tamper-proof: whoever owns the file can
- *rewrite it whole.
+ * O_APPEND under flock(2). Each record carries the SHA-256 of the one before it, so that a changed,
+ * removed or inserted record shows (audit_verify). What the caller knows to be private, and what
+ * looks like a credential, is redacted before the lock is taken. A log is tamper-evident, never
+ * tamper-proof: whoever owns the file can rewrite it whole.
  *
- * Files, below $STATE/audit/<log-id>/ (0700; refused on NFS, CIFS and FUSE):
+ * Files, below $STATE/audit/<log-id>/ (0700; refused on NFS, CIFS, FUSE and their like):
  *
- *	lock				flock target
- *	00000000000000000000.jsonl	segment, named by its first seq; never renamed, never
- *truncated
- *	head				cache: next seq, size, prev; with a checksum; rebuilt when
- *stale
+ *	lock		flock target, empty
+ *	<20 digits>.jsonl
+ *			segment, named by its first seq; never renamed, never truncated
+ *	head		cache: next seq, size, prev; with a checksum; rebuilt when stale
+ *	reserve		256 KiB, given up on a full disk, so that run.end still fits
  *
- * Record: {"v":1,"seq":N,"t":"...","mono":N,"boot":"...","ev":"run.start","run":"...", ...
- *,"prev":"..."} prev of record i is SHA-256(0x00 || line i-1 without its LF) in hex, 64 zeros at
- *seq 0. Key order is that of audit/events.def. A line that does not parse is legal only if the next
- *record is a `recover` that gives its offset, length and hash.
+ * Record: {"v":1,"seq":N,"t":"...","mono":N,"boot":"...","ev":"run.start","run":"...", the event's
+ * fields in the order of audit/events.def, "redacted":N when places were, "prev":"..."}. prev of
+ * record i is SHA-256(0x00 || line i-1 without its LF) in hex, 64 zeros at seq 0. Numbers are below
+ * 2^53. A line that is no record is legal only if it is the beginning of one and the next record is
+ * a `recover` that gives its offset, length and hash. A seq is never used twice: after a loss the
+ * log goes on behind what was lost, with a `gap` that says so, and is incomplete for ever.
  *
  * Life cycle: audit_open(); per event audit_event() / fields / audit_append(); audit_close().
  */
