@@ -19,9 +19,9 @@
  * descriptors, seccomp, verify.
  *
  * Mounts are built on a small tmpfs laid over "/": a process' own root is looked up beneath such a
- * mount, so that nothing of the host is covered while sources are opened. Mount points are made only
- * in file systems of ours (that tmpfs, TMPFS, DEV): a bind must have its mount points already. The
- * verification reads /proc/self, so a confinement with mounts has one PROC operation.
+ * mount, so that nothing of the host is covered while sources are opened. Mount points are made
+ * only in file systems of ours (that tmpfs, TMPFS, DEV): a bind must have its mount points already.
+ * The verification reads /proc/self, so a confinement with mounts has one PROC operation.
  *
  * Time of check equals time of use: the host resolves each path once to a name without symbolic
  * links and records device and inode; the runner opens that name with openat2(RESOLVE_NO_SYMLINKS |
@@ -217,8 +217,8 @@ struct confine_failure {
 	const char *subject; /* borrowed from the confinement, or static */
 };
 
-/* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself; above 2
- * it is the stream whose other end the parent holds, and the runner dies with that parent. */
+/* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself; above
+ * 2 it is the stream whose other end the parent holds, and the runner dies with that parent. */
 int confine_apply(const struct confinement *confinement, int keep_fd,
     struct confine_failure *ret_failure) HL_MUST_CHECK;
 /* Reads back no_new_privs, seccomp, capabilities, ids, mount flags and descriptors and compares. */

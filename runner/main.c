@@ -4,6 +4,7 @@
  * "hermes-runner --stdio". It has no environment of its own to hide and prints nothing.
  */
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -29,15 +30,22 @@ usage(void)
 	return EXIT_USAGE;
 }
 
-/* A command inherits what is ignored through exec, so nothing may stay ignored. What this loop
+/* A command inherits what is ignored through exec, so nothing may stay ignored: not 32 and 33
+ * either, which a C library keeps for itself and sigaction(3) refuses, but some callers leave
+ * ignored. All zero is the kernel's struct for "default", on every architecture. What this loop
  * waits for, and the signal of a broken stream, are blocked instead. */
 static void
 settle_signals(void)
 {
+	static const unsigned long by_default[4];
+	enum {
+		SIGNALS = 64,
+		SET_SIZE = 8
+	};
 	sigset_t set;
 
-	for (int i = 1; i < _NSIG; i++)
-		signal(i, SIG_DFL);
+	for (int i = 1; i <= SIGNALS; i++)
+		syscall(SYS_rt_sigaction, i, by_default, NULL, SET_SIZE);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);

@@ -27,6 +27,8 @@
 
 #include <seccomp.h>
 
+#include "base/banned.h"
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #if defined(__x86_64__)
