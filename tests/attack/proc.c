@@ -177,7 +177,7 @@ kallsyms(void)
 static long
 timer_list(void)
 {
-	return file_has("/proc/timer_list", "clock");
+	return file_has("/proc/timer_list", "Timer List");
 }
 
 static long
