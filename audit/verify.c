@@ -86,7 +86,8 @@ found_fault(struct verifier *verifier, enum chain_fault fault, const struct line
 	char detail[sizeof(verifier->result->detail)];
 
 	audit_chain_explain(chain, fault, line, detail, sizeof(detail));
-	if (fault == CHAIN_PREV) {
+	/* Two lines that have become one have the frame of a record and are none. */
+	if (fault == CHAIN_PREV && audit_line_classify(line->text, line->len) == LINE_RECORD) {
 		audit_leaf_of(line->text, line->len, leaf);
 		int is_this_good = vouches(verifier, lines, seq, leaf, err);
 		if (is_this_good < 0)

@@ -28,22 +28,43 @@ struct place {
 	char head[160];
 };
 
+static struct place place;
+
 static const char log_id[] = "01JDV3ABCDEFGHJKMNPQRSTVWX";
 
 static void
-make_place(struct place *place)
+clear_place(void)
+{
+	static const char *const files[] = { "00000000000000000000.jsonl", "head", "lock",
+		"reserve" };
+	char path[256];
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/audit/%s/%s", place.state, log_id, files[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/audit/%s", place.state, log_id);
+	rmdir(path);
+	snprintf(path, sizeof(path), "%s/audit", place.state);
+	rmdir(path);
+	rmdir(place.state);
+}
+
+static void
+make_place(void)
 {
 	char path[128];
 
-	snprintf(place->state, sizeof(place->state), "%s/hl-fuzz-audit-%d",
+	snprintf(place.state, sizeof(place.state), "%s/hl-fuzz-audit-%d",
 	    access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid());
-	mkdir(place->state, 0700);
-	snprintf(path, sizeof(path), "%s/audit", place->state);
+	mkdir(place.state, 0700);
+	snprintf(path, sizeof(path), "%s/audit", place.state);
 	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/audit/%s", place->state, log_id);
+	snprintf(path, sizeof(path), "%s/audit/%s", place.state, log_id);
 	mkdir(path, 0700);
-	snprintf(place->segment, sizeof(place->segment), "%s/00000000000000000000.jsonl", path);
-	snprintf(place->head, sizeof(place->head), "%s/head", path);
+	snprintf(place.segment, sizeof(place.segment), "%s/00000000000000000000.jsonl", path);
+	snprintf(place.head, sizeof(place.head), "%s/head", path);
+	atexit(clear_place);
 }
 
 static void
@@ -119,13 +140,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct place place;
 	struct hl_err err;
 
 	if (size == 0)
 		return 0;
 	if (place.state[0] == '\0')
-		make_place(&place);
+		make_place();
 	unsigned how = data[0];
 	data++, size--;
 	unlink(place.head);

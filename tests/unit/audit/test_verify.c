@@ -281,6 +281,32 @@ test_mutations(void **state)
 	log_remove(&log);
 }
 
+/* A line end that was changed makes one line of two, which has the frame of a record. */
+static void
+test_joined_lines(void **state)
+{
+	struct log log;
+	struct hl_buf bytes;
+
+	(void)state;
+	log_make(&log);
+	log_fill(&log, RECORDS - 1);
+	hl_buf_init(&bytes, 1 << 20);
+	file_read(log.segment, &bytes);
+	struct lines_of lines = split(&bytes);
+	for (size_t i = 0; i < lines.n; i++) {
+		size_t at = lines.begin[i + 1] - 1;
+		bytes.data[at] = ' ';
+		file_write(log.segment, bytes.data, bytes.len);
+		struct audit_verify_result result = log_verify(&log);
+		assert_int_equal(result.verdict, AUDIT_TAMPERED);
+		assert_int_equal(result.bad_seq, i);
+		bytes.data[at] = '\n';
+	}
+	hl_buf_done(&bytes);
+	log_remove(&log);
+}
+
 /* Every single bit of the head: none of them lets verify say ok. */
 static void
 test_head_bits(void **state)
@@ -486,6 +512,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mutations),
+		cmocka_unit_test(test_joined_lines),
 		cmocka_unit_test(test_head_bits),
 		cmocka_unit_test(test_other_heads),
 		cmocka_unit_test(test_moved),
