@@ -110,19 +110,19 @@ look(const char *line, size_t len, void *context)
 }
 
 static enum audit_verdict
-verdict_of(const struct place *place)
+verdict_of(void)
 {
 	struct audit_verify_result result;
 	struct hl_err err;
 
-	HL_BUG_ON(audit_verify(place->state, &result, &err) != 0);
+	HL_BUG_ON(audit_verify(place.state, &result, &err) != 0);
 	return result.verdict;
 }
 
 static bool
-append(const struct place *place)
+append(void)
 {
-	struct audit_open_request request = { .state_dir = place->state, .version = "0" };
+	struct audit_open_request request = { .state_dir = place.state, .version = "0" };
 	struct audit_record record;
 	struct audit *audit;
 	struct hl_err err;
@@ -164,9 +164,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(bytes);
 	for (enum audit_format format = AUDIT_TEXT; format <= AUDIT_JSON; format++)
 		HL_BUG_ON(audit_show(place.state, format, look, &format, &err) != 0);
-	enum audit_verdict before = verdict_of(&place);
-	bool is_appended = append(&place);
-	enum audit_verdict after = verdict_of(&place);
+	enum audit_verdict before = verdict_of();
+	bool is_appended = append();
+	enum audit_verdict after = verdict_of();
 	HL_BUG_ON(before == AUDIT_OK && (!is_appended || after != AUDIT_OK));
 	HL_BUG_ON(is_appended && (how & HAS_HEAD) == 0 && after == AUDIT_TAMPERED);
 	return 0;
