@@ -1,9 +1,10 @@
 #!/bin/sh
 # Makes the image of examples/docker.yaml out of two static programs of this host, so that no registry is
-# needed: demo-image.sh [SOCKET]. Debian packages: busybox-static, bash-static.
+# needed: demo-image.sh [SOCKET], else DOCKER_HOST's. Debian packages: busybox-static, bash-static.
 set -eu
 
-socket=${1:-/var/run/docker.sock}
+socket=${1:-${DOCKER_HOST:-unix:///var/run/docker.sock}}
+socket=${socket#unix://}
 name=hermes-launch-demo:1
 
 for program in busybox bash-static docker; do

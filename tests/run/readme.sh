@@ -6,18 +6,14 @@
 # shellcheck source=../lib/docker.sh
 . "$(dirname "$0")/../lib/docker.sh"
 
-cd "$TMP/work" || exit 1
-mkdir build
-ln -s "$ROOT/examples" examples
-for program in hermes-launch hermes-runner hl-engine; do
-	cp "$ROOT/build/$program" build/
-done
-export HERMES_LAUNCH_STATE=$TMP/state.readme
+project=$TMP/work/project
+mkdir -p "$project/.hermes"
+cd "$project" || exit 1
+cp -r "$ROOT/examples" examples
+export HERMES_LAUNCH_STATE=$TMP/state.readme PATH=$TMP/bin:$PATH
 
-awk '/^```yaml$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$ROOT/README.md" >"$TMP/policy/first.yaml"
-like "the README holds a policy" "$(cat "$TMP/policy/first.yaml")" '^version: 1$'
-# A policy may not lie where the sandbox can write: the reader keeps it elsewhere, under this name.
-first=$TMP/policy/first.yaml
+awk '/^```yaml$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$ROOT/README.md" >.hermes/policy.yaml
+like "the README holds a policy" "$(cat .hermes/policy.yaml)" '^version: 1$'
 
 docker_up "$TMP/engine"
 commands=0
@@ -28,8 +24,8 @@ while IFS= read -r line; do
 	make*) continue ;; # run by the continuous check itself
 	esac
 	commands=$((commands + 1))
-	status_is "README: $command" 0 env DOCKER_HOST="unix://$docker_socket" bash -c "${command//first.yaml/$first}"
-done < <(grep -E '^    (build/|sh |make)' "$ROOT/README.md")
+	status_is "README: $command" 0 env DOCKER_HOST="unix://$docker_socket" bash -c "$command"
+done < <(grep -E '^    (hermes-launch|sh |make)' "$ROOT/README.md")
 docker_down
 if [ "$commands" -ge 8 ]; then pass "the README's commands were found"; else fail "the README's commands were found" "$commands"; fi
 done_testing
