@@ -240,12 +240,14 @@ void lowered_line(struct lowered *lowered, const struct hl_origin *origin, const
 const char *lowered_string(struct lowered *lowered, const char *string);
 
 /* ------------------------------------------------------------------------------------------------
- * Engine arguments: what a caller wants to say to the engine itself, taken apart by the engine's own
- * grammar and its option table, so that launcher/ can judge each by its meaning and not its spelling.
+ * Engine arguments: what a caller wants to say to the engine itself, taken apart by the engine's
+ * own grammar and its option table, so that launcher/ can judge each by its meaning and not its
+ * spelling.
  */
 
-/* How an override of an option is judged. What the words mean is told in launcher/conflicts_docker.c;
- * which row of a policy it is held against is the setting's control. */
+/* How an override of an option is judged. What the words mean is told in
+ * launcher/conflicts_docker.c; which row of a policy it is held against is the setting's control.
+ */
 enum engine_rule {
 	ENGINE_RULE_UNKNOWN,  /* the option is in no table */
 	ENGINE_RULE_OWNED,    /* the launcher writes it: two writers of one setting */
@@ -290,11 +292,13 @@ enum engine_rule {
 /* Labels that begin so are the launcher's own. */
 #define ENGINE_LABEL_PREFIX "dev.hermes-launch."
 
-enum { ENGINE_SETTINGS_MAX = 512 };
+enum {
+	ENGINE_SETTINGS_MAX = 512
+};
 
 struct engine_arg {
 	const char *text; /* one argument */
-	int argument;	  /* its place on our own command line, for messages */
+	int argument;     /* its place on our own command line, for messages */
 };
 
 struct engine_setting {

@@ -84,7 +84,8 @@ void options_help(FILE *out, enum verb verb);
 enum conflict_action {
 	CONFLICT_REFUSED, /* enforce, or a floor control */
 	CONFLICT_WON,     /* warn: the override is in force */
-	CONFLICT_DROPPED, /* warn: left out all the same (a protected variable, an option of the launcher) */
+	CONFLICT_DROPPED, /* warn: left out all the same (a protected variable, an option of the
+			     launcher) */
 };
 
 struct conflict {
@@ -106,10 +107,11 @@ enum {
 struct conflicts {
 	struct conflict items[CONFLICTS_MAX];
 	size_t len;
-	size_t refused;	  /* of all, also of those past CONFLICTS_MAX */
-	size_t tightened; /* requests that were inside a bound and are in force */
+	size_t refused;             /* of all, also of those past CONFLICTS_MAX */
+	size_t tightened;           /* requests that were inside a bound and are in force */
 	struct hl_strv engine_args; /* those that the backend is to be given, canonical form */
-	struct hl_strv notes; /* for -v: requests that changed nothing, variables that were not read */
+	struct hl_strv
+	    notes; /* for -v: requests that changed nothing, variables that were not read */
 };
 
 /* Judges every request and applies to the policy what may be applied (all of it in warn, but floor

@@ -1,8 +1,8 @@
 /*
- * The rlimits that travel with the call and are set in the command itself: what has no controller, and
- * what an engine sets as well. The hard limit is the soft one, so that the command cannot raise it; a
- * limit above what the launcher itself may have is clamped, because only privilege could raise it
- * (getrlimit(2)).
+ * The rlimits that travel with the call and are set in the command itself: what has no controller,
+ * and what an engine sets as well. The hard limit is the soft one, so that the command cannot raise
+ * it; a limit above what the launcher itself may have is clamped, because only privilege could
+ * raise it (getrlimit(2)).
  */
 #include <sys/resource.h>
 
@@ -27,8 +27,8 @@ plan_rlimits(const struct plan *plan, struct runner_spawn *spawn)
 	const struct plan_number *files = &plan->limits[PLAN_LIMIT_FILES];
 	struct rlimit own;
 
-	/* A core file would hold the command's memory, variables too; with a pipe in core_pattern it would
-	 * start a program of the host (core(5)). */
+	/* A core file would hold the command's memory, variables too; with a pipe in core_pattern
+	 * it would start a program of the host (core(5)). */
 	add(spawn, RLIMIT_CORE, 0);
 	if (!files->has)
 		return;

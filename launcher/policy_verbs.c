@@ -31,7 +31,11 @@ load_policy(const struct request *request, struct policy **ret_policy,
 		.caller = host.uid,
 		.home = host.home,
 	};
-	return policy_load(&load, ret_policy, findings, err);
+	int status = policy_load(&load, ret_policy, findings, err);
+	/* The findings have told the place, and its name goes with them. */
+	if (status != 0)
+		err->where = (struct hl_where){ 0 };
+	return status;
 }
 
 static int
