@@ -206,7 +206,8 @@ judge_field_with(struct judge *judge, const struct ask *ask, enum policy_field f
 			return 0;
 		break;
 	}
-	return policy_apply(judge->policy, field, NULL, text, &origin, judge->err);
+	return policy_apply(judge->policy, field, &(struct policy_change){ NULL, text, &origin },
+	    judge->err);
 }
 
 int
@@ -241,7 +242,8 @@ judge_mode(struct judge *judge)
 		return 0;
 	}
 	judge->out->tightened++;
-	return policy_apply(judge->policy, POLICY_MODE, NULL, item->text, &origin, judge->err);
+	return policy_apply(judge->policy, POLICY_MODE,
+	    &(struct policy_change){ NULL, item->text, &origin }, judge->err);
 }
 
 /* Root, and a number's group 0, need process.allow_root besides. */
@@ -268,8 +270,8 @@ judge_user(struct judge *judge, const struct ask *ask, const char *text)
 		if (value->number == 0) {
 			if (conflict_add(judge, ask, &cause, NULL) != CONFLICT_WON)
 				return 0;
-			if (policy_apply(judge->policy, POLICY_PROCESS_ALLOW_ROOT, NULL, "true",
-				&origin, judge->err) == -1)
+			if (policy_apply(judge->policy, POLICY_PROCESS_ALLOW_ROOT,
+				&(struct policy_change){ NULL, "true", &origin }, judge->err) == -1)
 				return -1;
 		}
 	}

@@ -112,7 +112,8 @@ judge_value(struct judge *judge, const struct ask *ask, const char *name, const 
 	} else {
 		judge->out->tightened++;
 	}
-	return policy_apply(judge->policy, POLICY_ENV_SET, name, value, &origin, judge->err);
+	return policy_apply(judge->policy, POLICY_ENV_SET,
+	    &(struct policy_change){ name, value, &origin }, judge->err);
 }
 
 static int
@@ -129,7 +130,8 @@ judge_pass(struct judge *judge, const struct ask *ask, const char *name)
 	}
 	if (judgement.verdict == POLICY_TIGHTER)
 		judge->out->tightened++;
-	return policy_apply(judge->policy, POLICY_ENV_PASS, NULL, name, &origin, judge->err);
+	return policy_apply(judge->policy, POLICY_ENV_PASS,
+	    &(struct policy_change){ NULL, name, &origin }, judge->err);
 }
 
 int
@@ -175,8 +177,8 @@ judge_endpoint(struct judge *judge, const struct ask *ask, const char *value)
 		} else {
 			judge->out->tightened++;
 		}
-		return policy_apply(judge->policy, POLICY_DOCKER_ENDPOINT, NULL, path, &origin,
-		    judge->err);
+		return policy_apply(judge->policy, POLICY_DOCKER_ENDPOINT,
+		    &(struct policy_change){ NULL, path, &origin }, judge->err);
 	}
 	/* Another kind of address cannot be followed: whoever set it believes in another engine
 	 * than the one that would be used, so that nothing is started in any mode. */

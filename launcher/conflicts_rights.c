@@ -261,8 +261,8 @@ rule_user(struct judge *judge, const struct ask *ask, const struct engine_settin
 	if (value[0] == '\0') {
 		if (conflict_add(judge, ask, &cause, NULL) != CONFLICT_WON)
 			return 0;
-		return policy_apply(judge->policy, POLICY_PROCESS_USER, NULL, "image", &origin,
-		    judge->err);
+		return policy_apply(judge->policy, POLICY_PROCESS_USER,
+		    &(struct policy_change){ NULL, "image", &origin }, judge->err);
 	}
 	if (len == 0 || is_zero(value, len) || (len == 4 && memcmp(value, "root", 4) == 0))
 		return judge_user(judge, ask, "0:0");

@@ -26,6 +26,8 @@ main(int argc, char **argv)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* A reader that goes away is an error of write(2), not the end of the launcher. */
 	signal(SIGPIPE, SIG_IGN);
+	/* The same for a file that may not grow (RLIMIT_FSIZE): the log must be able to say so. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (options_parse(argc, argv, &request, &err) != 0) {
 		report_error(&err);
 		return request.verb == VERB_RUN ? 125 : hl_code_info(err.code)->exit_status;

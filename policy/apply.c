@@ -11,13 +11,6 @@
 
 #include "base/banned.h"
 
-/* What is asked, in one piece. */
-struct ask {
-	const char *name;
-	const char *text;
-	const struct hl_origin *origin;
-};
-
 static int
 copy_origin(struct policy *policy, const struct hl_origin *origin, struct hl_origin *ret_origin,
     struct hl_err *err)
@@ -109,13 +102,13 @@ apply_tmpfs(struct policy *policy, const char *text, const struct hl_origin *ori
 
 /* name: "path" (or NULL), "at", "access". */
 static int
-apply_workdir(struct policy *policy, const struct ask *ask, struct hl_err *err)
+apply_workdir(struct policy *policy, const struct policy_change *change, struct hl_err *err)
 {
-	const char *name = ask->name, *text = ask->text;
+	const char *name = change->name, *text = change->text;
 	struct policy_item item = policy->values[POLICY_FS_WORKDIR].items[0];
 	bool is_path = name == NULL || strcmp(name, "path") == 0;
 
-	item.origin = *ask->origin;
+	item.origin = *change->origin;
 	if (!is_path && strcmp(name, "access") == 0) {
 		if (strcmp(text, "ro") != 0 && strcmp(text, "rw") != 0)
 			return hl_err_set(err, HLP_13, "'%.40s' is neither ro nor rw", text);
@@ -133,10 +126,10 @@ apply_workdir(struct policy *policy, const struct ask *ask, struct hl_err *err)
 }
 
 static int
-apply_pair(struct policy *policy, const struct ask *ask, struct hl_err *err)
+apply_pair(struct policy *policy, const struct policy_change *change, struct hl_err *err)
 {
-	const char *name = ask->name, *text = ask->text;
-	struct policy_item item = { .origin = *ask->origin };
+	const char *name = change->name, *text = change->text;
+	struct policy_item item = { .origin = *change->origin };
 
 	if (name == NULL || !hl_is_env_name(name, strlen(name)))
 		return hl_err_set(err, HLP_07, "'%.60s' is not a variable name",
@@ -163,7 +156,7 @@ apply_member(struct policy *policy, enum policy_field field, const char *text,
 }
 
 static int
-apply_kind(struct policy *policy, enum policy_field field, const struct ask *ask,
+apply_kind(struct policy *policy, enum policy_field field, const struct policy_change *change,
     struct hl_err *err)
 {
 	switch (policy_field_kind(field)) {
@@ -173,23 +166,23 @@ apply_kind(struct policy *policy, enum policy_field field, const struct ask *ask
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:
-		return apply_number(policy, field, ask->text, err);
+		return apply_number(policy, field, change->text, err);
 	case POLICY_KIND_STRING:
-		if (policy_parse_member(&policy->arena, field, ask->text,
+		if (policy_parse_member(&policy->arena, field, change->text,
 			&policy->values[field].text, err) != 0)
 			return -1;
 		policy->states[field].text = policy->values[field].text;
 		return 0;
 	case POLICY_KIND_SET:
-		return apply_member(policy, field, ask->text, ask->origin, err);
+		return apply_member(policy, field, change->text, change->origin, err);
 	case POLICY_KIND_MAP:
-		return apply_pair(policy, ask, err);
+		return apply_pair(policy, change, err);
 	case POLICY_KIND_TMPFS:
-		return apply_tmpfs(policy, ask->text, ask->origin, err);
+		return apply_tmpfs(policy, change->text, change->origin, err);
 	case POLICY_KIND_WORKDIR:
-		return apply_workdir(policy, ask, err);
+		return apply_workdir(policy, change, err);
 	case POLICY_KIND_HOME:
-		return apply_home(policy, ask->text, ask->origin, err);
+		return apply_home(policy, change->text, change->origin, err);
 	case POLICY_KIND_MOUNTS:
 	case POLICY_KIND_MAX:
 		break;
@@ -208,14 +201,14 @@ finish(struct policy *policy, enum policy_field field, const struct hl_origin *o
 }
 
 int
-policy_apply(struct policy *policy, enum policy_field field, const char *name, const char *text,
-    const struct hl_origin *origin, struct hl_err *err)
+policy_apply(struct policy *policy, enum policy_field field, const struct policy_change *change,
+    struct hl_err *err)
 {
 	struct hl_origin own;
-	struct ask ask = { name, text, &own };
+	struct policy_change kept = { change->name, change->text, &own };
 
-	if (copy_origin(policy, origin, &own, err) != 0 ||
-	    apply_kind(policy, field, &ask, err) != 0)
+	if (copy_origin(policy, change->origin, &own, err) != 0 ||
+	    apply_kind(policy, field, &kept, err) != 0)
 		return -1;
 	return finish(policy, field, &own, err);
 }

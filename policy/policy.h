@@ -247,10 +247,18 @@ int policy_judge(const struct policy *policy, enum policy_field field, const cha
 int policy_judge_mount(const struct policy *policy, const struct policy_mount *mount,
     struct policy_judgement *ret_judgement, struct hl_err *err) HL_MUST_CHECK;
 
+/* What a caller wants of one field. name: of a map's entry, or the part of fs.workdir ("path",
+ * "at", "access"); NULL elsewhere. */
+struct policy_change {
+	const char *name;
+	const char *text;
+	const struct hl_origin *origin;
+};
+
 /* Makes a request effective, whatever the verdict was: scalars replace, set members are added (a
  * request for a set's first member replaces its default), maps get the name. */
-int policy_apply(struct policy *policy, enum policy_field field, const char *name, const char *text,
-    const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
+int policy_apply(struct policy *policy, enum policy_field field, const struct policy_change *change,
+    struct hl_err *err) HL_MUST_CHECK;
 int policy_apply_mount(struct policy *policy, const struct policy_mount *mount,
     const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
 /* Replaces the entry with that destination. */

@@ -66,14 +66,16 @@ test_root_needs_allow_root(void **state)
 	be(fixture, 0);
 	for (size_t i = 0; i < HL_ARRAY_SIZE(users); i++) {
 		assert_planned(fixture, "");
-		assert_int_equal(policy_apply(fixture->policy, POLICY_PROCESS_USER, NULL, users[i],
-				     &origin, &fixture->err),
+		assert_int_equal(policy_apply(fixture->policy, POLICY_PROCESS_USER,
+				     &(struct policy_change){ NULL, users[i], &origin },
+				     &fixture->err),
 		    0);
 		assert_int_equal(build_plan(fixture), -1);
 		assert_int_equal(fixture->err.code, HLC_75);
 		assert_planned(fixture, "process: {allow_root: true}\n");
-		assert_int_equal(policy_apply(fixture->policy, POLICY_PROCESS_USER, NULL, users[i],
-				     &origin, &fixture->err),
+		assert_int_equal(policy_apply(fixture->policy, POLICY_PROCESS_USER,
+				     &(struct policy_change){ NULL, users[i], &origin },
+				     &fixture->err),
 		    0);
 		assert_int_equal(build_plan(fixture), 0);
 	}

@@ -45,7 +45,8 @@ apply(enum policy_field field, const char *name, const char *text)
 {
 	struct hl_err err = { 0 };
 
-	if (policy_apply(t.policy, field, name, text, &caller, &err) != 0)
+	if (policy_apply(t.policy, field, &(struct policy_change){ name, text, &caller }, &err) !=
+	    0)
 		fail_msg("%s: %s", text, err.msg);
 }
 
@@ -169,10 +170,13 @@ variables(void **state)
 	apply(POLICY_ENV_SET, "A", "w");
 	assert_string_equal(spelled(POLICY_ENV_SET), "{B: z, A: w}");
 	struct hl_err err = { 0 };
-	assert_int_equal(policy_apply(t.policy, POLICY_ENV_SET, "LD_PRELOAD", "x", &caller, &err),
+	assert_int_equal(policy_apply(t.policy, POLICY_ENV_SET,
+			     &(struct policy_change){ "LD_PRELOAD", "x", &caller }, &err),
 	    -1);
 	assert_int_equal(err.code, HLP_16);
-	assert_int_equal(policy_apply(t.policy, POLICY_ENV_SET, "a b", "x", &caller, &err), -1);
+	assert_int_equal(policy_apply(t.policy, POLICY_ENV_SET,
+			     &(struct policy_change){ "a b", "x", &caller }, &err),
+	    -1);
 }
 
 static void
@@ -268,8 +272,12 @@ applied_members(void **state)
 	assert_string_equal(spelled(POLICY_FS_WORKDIR), "{access: ro, path: /srv/w, at: /w}");
 	apply(POLICY_FS_HOME, NULL, "persist");
 	assert_string_equal(spelled(POLICY_FS_HOME), "{kind: persist}");
-	assert_int_equal(policy_apply(t.policy, POLICY_FS_HOME, NULL, "bind", &caller, &err), -1);
-	assert_int_equal(policy_apply(t.policy, POLICY_FS_MOUNTS, NULL, "/a", &caller, &err), -1);
+	assert_int_equal(policy_apply(t.policy, POLICY_FS_HOME,
+			     &(struct policy_change){ NULL, "bind", &caller }, &err),
+	    -1);
+	assert_int_equal(policy_apply(t.policy, POLICY_FS_MOUNTS,
+			     &(struct policy_change){ NULL, "/a", &caller }, &err),
+	    -1);
 }
 
 static void
