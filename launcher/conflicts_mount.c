@@ -5,7 +5,6 @@
  * then the policy's own bound decides.
  */
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +22,12 @@ static int
 build_deny_list(struct judge *judge)
 {
 	const struct policy_value *endpoint = policy_get(judge->policy, POLICY_DOCKER_ENDPOINT);
-	const struct passwd *account = getpwuid(getuid());
-	const char *home = account != NULL ? account->pw_dir : getenv("HOME");
 	char *socket HL_AUTO_FREE = strdup(endpoint->text != NULL ? endpoint->text : "");
-	struct host host = { .uid = getuid(),
+	struct host host = {
+		.uid = getuid(),
 		.gid = getgid(),
-		.home = home != NULL ? home : "/",
-		.state_dir = judge->request->state_dir };
+		.state_dir = judge->request->state_dir,
+	};
 	struct plan plan = { .endpoint = socket, .endpoint_origin = endpoint->origin };
 
 	if (judge->deny != NULL)
@@ -38,6 +36,9 @@ build_deny_list(struct judge *judge)
 		return hl_err_oom(judge->err);
 	if (socket[0] == '\0')
 		plan.endpoint = NULL;
+	if (host_account(host.uid, &judge->account, judge->err) != 0)
+		return -1;
+	host.home = judge->account.home;
 	judge->deny = calloc(1, sizeof(*judge->deny));
 	if (judge->deny == NULL)
 		return hl_err_oom(judge->err);
@@ -51,6 +52,7 @@ judge_mounts_done(struct judge *judge)
 		deny_list_done(judge->deny);
 	free(judge->deny);
 	judge->deny = NULL;
+	host_account_done(&judge->account);
 }
 
 /* What a symbolic link at path points to, also when nothing is there: heap string. path as it is

@@ -41,6 +41,7 @@ struct judge {
 	const char *backend;
 	struct engine_sums sums;
 	struct deny_list *deny; /* built for the first mount */
+	struct account account; /* the caller's, with deny */
 };
 
 /* One thing that was asked, as messages speak of it. */

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,26 +54,6 @@ find_programs(struct host *host, struct hl_err *err)
 	return 0;
 }
 
-/* getpwuid(3) loads name services, which costs more than the rest of a start; /etc/passwd first. */
-static int
-find_account(struct host *host, struct hl_err *err)
-{
-	static char number[16];
-	FILE *file = fopen("/etc/passwd", "re");
-	struct passwd *entry = NULL;
-
-	while (file != NULL && (entry = fgetpwent(file)) != NULL && entry->pw_uid != host->uid)
-		continue;
-	if (entry == NULL)
-		entry = getpwuid(host->uid);
-	snprintf(number, sizeof(number), "%u", (unsigned)host->uid);
-	host->user = strdup(entry != NULL ? entry->pw_name : number);
-	host->home = strdup(entry != NULL && entry->pw_dir[0] == '/' ? entry->pw_dir : "/");
-	if (file != NULL)
-		fclose(file);
-	return host->user != NULL && host->home != NULL ? 0 : hl_err_oom(err);
-}
-
 int
 host_facts(const struct request *request, struct host *ret_host, struct hl_err *err)
 {
@@ -95,8 +74,11 @@ host_facts(const struct request *request, struct host *ret_host, struct hl_err *
 	host.cwd = strdup(cwd);
 	if (host.cwd == NULL)
 		return hl_err_oom(err);
-	if (find_account(&host, err) != 0 || find_programs(&host, err) != 0)
+	struct account account;
+	if (host_account(host.uid, &account, err) != 0 || find_programs(&host, err) != 0)
 		return -1;
+	host.user = account.user;
+	host.home = account.home;
 	*ret_host = host;
 	return 0;
 }

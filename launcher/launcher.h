@@ -160,6 +160,17 @@ int plan_notes(const struct policy *policy, const struct host *host, const struc
     struct plan_notes *ret_notes, struct hl_err *err) HL_MUST_CHECK;
 void plan_notes_done(struct plan_notes *notes);
 
+/* Of uid: /etc/passwd first, then the host's name services; an unknown uid is its number, at home
+ * in
+ * "/". Both strings are the caller's to free with host_account_done(). */
+struct account {
+	char *user;
+	char *home;
+};
+
+int host_account(uid_t uid, struct account *ret_account, struct hl_err *err) HL_MUST_CHECK;
+void host_account_done(struct account *account);
+
 /* This machine and this caller; strings live as long as the process. */
 int host_facts(const struct request *request, struct host *ret_host,
     struct hl_err *err) HL_MUST_CHECK;

@@ -41,7 +41,7 @@ $(B)/kernel-headers/.done:
 
 $(B)/hermes-launch: $(call host-obj,$(launch-src))
 	$(call say,CC,$@)
-	$(Q)$(CC) $(host-ldflags) -o $@ $^ $(launch-libs)
+	$(Q)$(CC) $(launch-ldflags) -o $@ $^ $(launch-libs)
 
 $(B)/hl-engine: $(call host-obj,$(engine-src))
 	$(call say,CC,$@)
