@@ -28,15 +28,36 @@ hl_now_real_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* Days since 1970-01-01 to a date of the Gregorian calendar, counted from 1 March of the year 0, so
+ * that the leap day is a year's last. Not gmtime_r(3): glibc's reads the time zone's file even for
+ * UTC. */
+static void
+civil_date(uint64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
+{
+	uint64_t shifted = days + 719468; /* days from 0000-03-01 to 1970-01-01 */
+	unsigned day_of_era = (unsigned)(shifted % 146097);
+	unsigned year_of_era =
+	    (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+	unsigned day_of_year =
+	    day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	unsigned month = (5 * day_of_year + 2) / 153; /* 0 = March */
+
+	*ret_day = day_of_year - (153 * month + 2) / 5 + 1;
+	*ret_month = month < 10 ? month + 3 : month - 9;
+	*ret_year = (unsigned)(shifted / 146097) * 400 + year_of_era + (*ret_month <= 2);
+}
+
 void
 hl_iso_time(uint64_t real_us, char text[HL_ISO_TIME_SIZE])
 {
-	time_t seconds = (time_t)(real_us / 1000000);
-	struct tm tm;
+	uint64_t seconds = real_us / 1000000;
+	unsigned of_day = (unsigned)(seconds % 86400);
+	unsigned year, month, day;
 
-	HL_BUG_ON(gmtime_r(&seconds, &tm) == NULL);
-	size_t n = strftime(text, HL_ISO_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, HL_ISO_TIME_SIZE - n, ".%06uZ", (unsigned)(real_us % 1000000));
+	civil_date(seconds / 86400, &year, &month, &day);
+	snprintf(text, HL_ISO_TIME_SIZE, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", year % 10000,
+	    month % 100, day % 100, of_day / 3600 % 24, of_day / 60 % 60, of_day % 60,
+	    (unsigned)(real_us % 1000000));
 }
 
 int

@@ -415,7 +415,8 @@ conflicts_judge(struct policy *policy, const struct request *request,
 		.out = ret_conflicts,
 		.err = err };
 
-	*ret_conflicts = (struct conflicts){ 0 };
+	/* Not the whole of it: the items are pages that a run without conflicts never touches. */
+	ret_conflicts->len = ret_conflicts->refused = ret_conflicts->tightened = 0;
 	hl_strv_init(&ret_conflicts->engine_args, CONFLICT_ARGS_MAX);
 	hl_strv_init(&ret_conflicts->notes, CONFLICT_NOTES_MAX);
 	int status = judge_all(&judge);
@@ -434,5 +435,5 @@ conflicts_done(struct conflicts *conflicts)
 {
 	hl_strv_done_secret(&conflicts->engine_args);
 	hl_strv_done(&conflicts->notes);
-	*conflicts = (struct conflicts){ 0 };
+	conflicts->len = conflicts->refused = conflicts->tightened = 0;
 }

@@ -31,7 +31,8 @@ settle_policy(struct explanation *explanation, const struct request *request, st
 	struct policy_findings findings;
 	struct conflicts *conflicts = &explanation->conflicts;
 
-	int rc = load_policy(request, &explanation->policy, &findings, err);
+	int rc = load_policy(&request->policies, &explanation->host, &explanation->policy,
+	    &findings, err);
 	report_findings(&findings, request);
 	policy_findings_done(&findings);
 	if (rc != 0 || conflicts_judge(explanation->policy, request, conflicts, err) != 0)

@@ -73,6 +73,7 @@ struct request {
 	size_t argv_len;
 };
 
+/* *ret_request must be zero. */
 int options_parse(int argc, char **argv, struct request *ret_request,
     struct hl_err *err) HL_MUST_CHECK;
 /* verb VERB_MAX: the overview. */
@@ -178,8 +179,8 @@ int host_facts(const struct request *request, struct host *ret_host,
 /* /etc/hermes-launch/policy.d; a build with HL_TEST_HOST_DIR reads the variable of that name. */
 const char *host_policy_dir(void);
 /* The stack that run would load: host layer and --policy, or .hermes/policy.yaml. */
-int load_policy(const struct request *request, struct policy **ret_policy,
-    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+int load_policy(const struct request_items *files, const struct host *host,
+    struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
 
 /* Pieces of plan_build(), each in its own file. */
 int plan_process(const struct policy *policy, const struct request *request,

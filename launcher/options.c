@@ -300,7 +300,6 @@ options_parse(int argc, char **argv, struct request *ret_request, struct hl_err 
 {
 	struct parse parse = { .argc = argc, .argv = argv, .request = ret_request, .err = err };
 
-	memset(ret_request, 0, sizeof(*ret_request));
 	ret_request->verb = VERB_RUN;
 	ret_request->help_for = VERB_MAX;
 	if (read_verb(&parse) != 0 || read_options(&parse) != 0)

@@ -11,25 +11,20 @@
 
 /* Loads the stack that run would load. */
 int
-load_policy(const struct request *request, struct policy **ret_policy,
+load_policy(const struct request_items *files, const struct host *host, struct policy **ret_policy,
     struct policy_findings *findings, struct hl_err *err)
 {
-	static const char *files[REQUEST_ITEMS_MAX];
-	struct host host;
+	static const char *names[REQUEST_ITEMS_MAX];
 
-	if (host_facts(request, &host, err) != 0) {
-		*findings = (struct policy_findings){ 0 };
-		return -1;
-	}
-	for (size_t i = 0; i < request->policies.len; i++)
-		files[i] = request->policies.items[i].text;
+	for (size_t i = 0; i < files->len; i++)
+		names[i] = files->items[i].text;
 	struct policy_load_request load = {
-		.files = files,
-		.files_len = request->policies.len,
+		.files = names,
+		.files_len = files->len,
 		.host_dir = host_policy_dir(),
-		.cwd = host.cwd,
-		.caller = host.uid,
-		.home = host.home,
+		.cwd = host->cwd,
+		.caller = host->uid,
+		.home = host->home,
 	};
 	int status = policy_load(&load, ret_policy, findings, err);
 	/* The findings have told the place, and its name goes with them. */
@@ -85,23 +80,24 @@ int
 verb_policy_check(const struct request *request)
 {
 	int status = 0;
+	struct hl_err err = { 0 };
+	struct host host;
 
 	if (request->argv_len == 0) {
-		struct hl_err err;
 		hl_err_set(&err, HLU_01, "no policy file is given");
 		hl_err_help(&err, "hermes-launch policy check FILE...");
 		return fail(&err);
 	}
+	if (host_facts(request, &host, &err) != 0)
+		return fail(&err);
 	for (size_t i = 0; i < request->argv_len; i++) {
-		static struct request one;
+		static struct request_items one;
 		struct policy *policy = NULL;
 		struct policy_findings findings;
-		struct hl_err err = { 0 };
 
-		one = *request;
-		one.policies.items[0] = (struct request_item){ .text = request->argv[i] };
-		one.policies.len = 1;
-		int loaded = load_policy(&one, &policy, &findings, &err);
+		one.items[0] = (struct request_item){ .text = request->argv[i] };
+		one.len = 1;
+		int loaded = load_policy(&one, &host, &policy, &findings, &err);
 		if (request->format == FORMAT_JSON)
 			print_findings_json(&findings);
 		else
@@ -137,19 +133,21 @@ show_level(const struct request *request)
 int
 verb_policy_show(const struct request *request)
 {
-	static struct request stack;
+	static struct request_items stack;
 	struct policy *policy = NULL;
+	struct host host;
 	struct policy_findings findings;
 	struct hl_err err = { 0 };
 	struct hl_buf out;
 
 	if (request->level != NULL)
 		return show_level(request);
-	stack = *request;
-	for (size_t i = 0; i < request->argv_len && stack.policies.len < REQUEST_ITEMS_MAX; i++)
-		stack.policies.items[stack.policies.len++] =
-		    (struct request_item){ .text = request->argv[i] };
-	int loaded = load_policy(&stack, &policy, &findings, &err);
+	if (host_facts(request, &host, &err) != 0)
+		return fail(&err);
+	stack = request->policies;
+	for (size_t i = 0; i < request->argv_len && stack.len < REQUEST_ITEMS_MAX; i++)
+		stack.items[stack.len++] = (struct request_item){ .text = request->argv[i] };
+	int loaded = load_policy(&stack, &host, &policy, &findings, &err);
 	report_findings(&findings, request);
 	bool has_findings = findings.errors > 0;
 	policy_findings_done(&findings);

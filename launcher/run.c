@@ -44,7 +44,7 @@ settle_policy(struct run *run, struct hl_err *err)
 	int status = 0;
 
 	bool has_audit = record_open(run, &audit_err) == 0;
-	if (load_policy(run->request, &run->policy, &findings, err) != 0) {
+	if (load_policy(&run->request->policies, &run->host, &run->policy, &findings, err) != 0) {
 		report_findings(&findings, run->request);
 		if (!has_audit)
 			report_error(&audit_err);
@@ -279,11 +279,13 @@ run_done(struct run *run)
 int
 verb_run(const struct request *request)
 {
-	static struct run run = { .signal_fd = -1, .result_fd = -1, .stage = RUN_STAGE_LAUNCHER };
+	static struct run run; /* zero: its pages come when they are touched, not from the file */
 	struct hl_err err = { 0 };
 	sigset_t old;
 
 	run.request = request;
+	run.signal_fd = run.result_fd = -1;
+	run.stage = RUN_STAGE_LAUNCHER;
 	lowered_init(&run.lowered);
 	if (hl_ulid(run.run_id, &err) != 0 || result_open(&run, &err) != 0 ||
 	    session_signals(&old, &run.signal_fd, &err) != 0 || settle_plan(&run, &err) != 0) {

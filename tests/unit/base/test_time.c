@@ -34,6 +34,23 @@ test_iso(void **state)
 	assert_string_equal(text, "1970-01-01T00:00:00.000000Z");
 }
 
+/* Every day of four centuries, against the library's own calendar. */
+static void
+test_calendar(void **state)
+{
+	char text[HL_ISO_TIME_SIZE], want[HL_ISO_TIME_SIZE];
+
+	(void)state;
+	for (uint64_t day = 0; day < 146097 + 1; day++) {
+		time_t seconds = (time_t)(day * 86400 + day % 86400);
+		struct tm tm;
+		assert_non_null(gmtime_r(&seconds, &tm));
+		assert_true(strftime(want, sizeof(want), "%Y-%m-%dT%H:%M:%S.000000Z", &tm) > 0);
+		hl_iso_time((uint64_t)seconds * 1000000, text);
+		assert_string_equal(text, want);
+	}
+}
+
 static void
 test_clocks(void **state)
 {
@@ -91,6 +108,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_iso),
+		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_ulid),
 	};

@@ -41,6 +41,7 @@ parse(const char **words)
 	argv[argc] = NULL;
 	memset(&err, 0, sizeof(err));
 	done();
+	memset(&request, 0, sizeof(request));
 	return options_parse(argc, argv, &request, &err);
 }
 
