@@ -1,6 +1,6 @@
 # What a reader should not have to check by eye.
 
-headers := $(wildcard */*.h */*/*.h)
+headers := $(filter-out $(B)/%,$(wildcard */*.h */*/*.h))
 c-files := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 sh-files := $(shell git ls-files '*.sh' .ci/run 2>/dev/null)
 
