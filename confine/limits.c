@@ -8,8 +8,8 @@
  *
  *	<own group>/hermes-launch/<run id>
  *
- * On v2 a group with processes in it cannot hand controllers to its children unless it is the root
- * ("no internal processes", cgroups(7)); then the group beside the launcher's own is used.
+ * On v2 a group with processes in it cannot have children with limits unless it is the root ("no
+ * internal processes", cgroups(7)); then a group beside the launcher's own is used.
  */
 #include "confine/limits.h"
 
@@ -177,7 +177,19 @@ hand_down(const struct making *making, const char *dir)
 	return write_file(making, dir, "cgroup.subtree_control", text);
 }
 
-/* v2: our own group when it can hand the controller down, else the one above it. */
+/* Only the root of the whole tree may have processes and children with limits. It is known by a
+ * file that every other group has (cgroups(7)). */
+static bool
+is_tree_root(const struct making *making, const char *dir)
+{
+	HL_AUTO_FD int fd = open_file(making, dir, "cgroup.type", O_RDONLY);
+	return fd < 0 && errno == ENOENT;
+}
+
+/* v2: our own group where that is the root of the tree, else the one above it. Ours has processes,
+ * us among them. For memory the kernel refuses then to hand a controller down; for pids and cpu it
+ * does it, but makes ours the head of a threaded subtree, in which no group below can be entered by
+ * a process: nothing is to be tried in it. */
 static int
 choose_base(struct making *making)
 {
@@ -190,17 +202,21 @@ choose_base(struct making *making)
 		    "cgroup controller '%s' is not delegated to this process", making->controller);
 		return -1;
 	}
+	if (!is_tree_root(making, own)) {
+		char *slash = strrchr(own, '/');
+		if (strcmp(own, making->place.root) == 0 || slash == NULL) {
+			snprintf(making->reason, REASON_SIZE,
+			    "no group of cgroup controller '%s' can be made beside this process's "
+			    "own",
+			    making->controller);
+			return -1;
+		}
+		*slash = '\0';
+	}
 	if (hand_down(making, own) == 0)
 		return 0;
-	int cause = errno;
-	char *slash = strrchr(own, '/');
-	if (strcmp(own, making->place.root) != 0 && slash != NULL) {
-		*slash = '\0';
-		if (hand_down(making, own) == 0)
-			return 0;
-	}
 	snprintf(making->reason, REASON_SIZE, "cgroup controller '%s' cannot be handed down: %s",
-	    making->controller, strerror(cause));
+	    making->controller, strerror(errno));
 	return -1;
 }
 

@@ -161,22 +161,49 @@ v2_without_the_controller_names_it(void **state)
 	confine_cgroup_done(&cgroup);
 }
 
-/* What the kernel does with a group that has processes in it: subtree_control cannot be written. */
+/* A group with processes in it that is not the root of the tree: the kernel would hand pids and cpu
+ * down from it, and then let nobody enter what is below. Nothing is written there, and all limits
+ * are in one group: a process can be in one only. */
 static void
-v2_uses_the_group_beside_ours_when_ours_is_full(void **state)
+v2_uses_the_group_beside_ours_when_ours_has_processes(void **state)
 {
 	struct tree *tree = *state;
 	struct confine_cgroup cgroup;
 	struct hl_err err;
-	char dir[160];
+	char dir[160], text[64];
 
-	snprintf(dir, sizeof(dir), "%s/cg/team/me/cgroup.subtree_control", tree->top);
-	assert_int_equal(unlink(dir), 0);
-	assert_int_equal(mkdir(dir, 0755), 0); /* EISDIR instead of EBUSY */
+	snprintf(dir, sizeof(dir), "%s/cg/team/me", tree->top);
+	put(dir, "cgroup.type", "domain\n");
 	assert_int_equal(confine_cgroup_create_at(&tree->host, &all_limits, "RUN3", &cgroup, &err),
 	    0);
 	assert_int_equal(cgroup.applied, 7);
+	assert_int_equal(cgroup.dirs_len, 1);
 	assert_non_null(strstr(cgroup.dirs[0], "/cg/team/hermes-launch/RUN3"));
+	get(dir, "cgroup.subtree_control", text, sizeof(text));
+	assert_string_equal(text, "");
+	confine_cgroup_done(&cgroup);
+}
+
+/* In a container the top of what is mounted is a group with processes, and nothing is beside it. */
+static void
+v2_without_a_place_beside_ours_says_so(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	char dir[160], text[64];
+
+	put(tree->top, "self", "0::/\n");
+	snprintf(dir, sizeof(dir), "%s/cg", tree->top);
+	put(dir, "cgroup.type", "domain\n");
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &all_limits, "RUN6", &cgroup, &err),
+	    0);
+	assert_int_equal(cgroup.applied, 0);
+	assert_int_equal(cgroup.dirs_len, 0);
+	for (int i = 0; i < CONFINE_LIMIT_MAX; i++)
+		assert_non_null(strstr(cgroup.missing[i], "beside this process's own"));
+	get(dir, "cgroup.subtree_control", text, sizeof(text));
+	assert_string_equal(text, "");
 	confine_cgroup_done(&cgroup);
 }
 
@@ -421,8 +448,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(v2_applies_all_in_one_group, setup, teardown),
 		cmocka_unit_test_setup_teardown(v2_without_the_controller_names_it, setup,
 		    teardown),
-		cmocka_unit_test_setup_teardown(v2_uses_the_group_beside_ours_when_ours_is_full,
-		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    v2_uses_the_group_beside_ours_when_ours_has_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(v2_without_a_place_beside_ours_says_so, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_group_that_exists_or_cannot_be_entered_is_not_used, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_are_found_or_their_absence_is_told, setup,
