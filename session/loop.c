@@ -169,6 +169,14 @@ read_stdin(struct session_loop *loop)
 	runner_frame_put(&loop->to_runner, RUNNER_STDIN, 1, chunk, (size_t)n);
 }
 
+/* Nobody reads what the command wrote: it may be over long since, and we would not hear of it. */
+static bool
+is_stuck(const struct session_loop *loop)
+{
+	return (loop->out[0].credit == 0 && loop->out[0].pending.len > 0) ||
+	       (loop->out[1].credit == 0 && loop->out[1].pending.len > 0);
+}
+
 static void
 read_signal(struct session_loop *loop)
 {
@@ -176,7 +184,14 @@ read_signal(struct session_loop *loop)
 
 	if (read(loop->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
-	if (loop->state == SESSION_RUNNING)
+	bool is_for_end = info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
+	if (loop->has_exit)
+		/* Only output is left, for somebody who does not read it. */
+		loop->is_over = loop->is_over || is_for_end;
+	else if (loop->state == SESSION_RUNNING && loop->kill_how == 0 && is_for_end &&
+		 is_stuck(loop))
+		send_kill(loop, RUNNER_CANCELLED); /* which ends also when nobody ever reads */
+	else if (loop->state == SESSION_RUNNING)
 		send_u32(loop, RUNNER_SIGNAL, info.ssi_signo);
 	else if (loop->kill_how == 0)
 		send_kill(loop, RUNNER_CANCELLED); /* nothing runs yet that could answer */
@@ -272,7 +287,10 @@ write_stream(struct session_loop *loop)
 static void
 expire(struct session_loop *loop)
 {
-	if (loop->kill_how != 0) {
+	if (loop->has_exit) {
+		/* Killed, and what it wrote is not read. */
+		loop->is_over = true;
+	} else if (loop->kill_how != 0) {
 		/* The runner did not answer: end it from outside, the kernel ends what is below it.
 		 */
 		if (loop->sandbox->pidfd >= 0)
@@ -298,8 +316,8 @@ prepare(struct session_loop *loop, struct pollfd fds[POLL_MAX])
 	if (!loop->has_exit) {
 		fds[POLL_STREAM].fd = loop->sandbox->stream;
 		fds[POLL_STREAM].events = (short)(POLLIN | (loop->to_runner.len > 0 ? POLLOUT : 0));
-		fds[POLL_SIGNAL] = (struct pollfd){ .fd = loop->signal_fd, .events = POLLIN };
 	}
+	fds[POLL_SIGNAL] = (struct pollfd){ .fd = loop->signal_fd, .events = POLLIN };
 	if (wants_stdin)
 		fds[POLL_STDIN] = (struct pollfd){ .fd = loop->call->stdin_fd, .events = POLLIN };
 	for (int i = 0; i < 2; i++)
@@ -311,7 +329,8 @@ prepare(struct session_loop *loop, struct pollfd fds[POLL_MAX])
 static int
 timeout(const struct session_loop *loop)
 {
-	if (loop->deadline_ms == 0 || loop->has_exit)
+	/* A command that ended by itself may have a slow reader; a killed one has no more time. */
+	if (loop->deadline_ms == 0 || (loop->has_exit && loop->kill_how == 0))
 		return -1;
 	uint64_t now = hl_now_mono_ms();
 	if (now >= loop->deadline_ms)

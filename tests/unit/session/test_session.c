@@ -25,6 +25,7 @@ struct script {
 	struct hl_buf out;
 	bool wait_for_kill; /* answers KILL with EXIT of that reason */
 	int close_after_ms; /* 0 = wait for the host */
+	int term_after_ms;  /* sends TERM to the host; 0 = does not */
 };
 
 /* How long run_script() lets a sandbox become ready; 0 = the session's own time. */
@@ -104,6 +105,10 @@ play(const struct script *script, int fd)
 	if (script->close_after_ms > 0) {
 		usleep((useconds_t)script->close_after_ms * 1000);
 		_exit(0);
+	}
+	if (script->term_after_ms > 0) {
+		usleep((useconds_t)script->term_after_ms * 1000);
+		kill(getppid(), SIGTERM);
 	}
 	hl_buf_init(&in, 1U << 20);
 	for (ssize_t n; (n = read(fd, chunk, sizeof(chunk))) > 0;) {
@@ -379,6 +384,49 @@ test_output_past_window_is_hlb_01(void **state)
 	assert_int_equal(result.err.code, HLB_01);
 }
 
+static void
+put_blocks(struct hl_buf *out, size_t bytes)
+{
+	static char block[65536];
+
+	memset(block, 'x', sizeof(block));
+	for (size_t i = 0; i < bytes / sizeof(block); i++)
+		put_out(out, 1, block, sizeof(block));
+}
+
+/* Nobody reads our stdout, which is a pipe that is full: TERM ends us all the same, also when the
+ * command has ended already, and so does the wall limit. An alarm ends a test that hangs. */
+static void
+test_output_that_nobody_reads_does_not_keep_us(void **state)
+{
+	(void)state;
+	struct script script;
+
+	alarm(30);
+	begin(&script);
+	script.term_after_ms = 200;
+	put_blocks(&script.out, RUNNER_WINDOW / 2);
+	put_exit(&script.out, RUNNER_EXITED, 3, 0);
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.how, RUNNER_EXITED);
+	assert_int_equal(result.status, 3);
+
+	begin(&script);
+	script.term_after_ms = 200;
+	put_blocks(&script.out, RUNNER_WINDOW);
+	result = run_script(&script, 0, NULL);
+	assert_int_equal(result.how, RUNNER_CANCELLED);
+	assert_int_equal(result.status, 130);
+
+	begin(&script);
+	script.wait_for_kill = true;
+	put_blocks(&script.out, RUNNER_WINDOW / 2);
+	result = run_script(&script, 100, NULL);
+	assert_int_equal(result.how, RUNNER_TIMED_OUT);
+	assert_int_equal(result.status, 124);
+	alarm(0);
+}
+
 /* ERROR frames: families B and D are believed, others become HLB-02; control bytes do not pass. */
 static void
 test_error_frames(void **state)
@@ -425,6 +473,7 @@ main(void)
 		cmocka_unit_test(test_out_of_order_is_hlb_01),
 		cmocka_unit_test(test_garbage_is_hlb_01),
 		cmocka_unit_test(test_output_past_window_is_hlb_01),
+		cmocka_unit_test(test_output_that_nobody_reads_does_not_keep_us),
 		cmocka_unit_test(test_error_frames),
 	};
 
