@@ -15,7 +15,8 @@
 enum {
 	FLAGS_KNOWN = CONFINE_MOUNTS | CONFINE_LOOPBACK | CONFINE_IDENTITY | CONFINE_CAPS |
 		      CONFINE_NO_NEW_PRIVS | CONFINE_KEYRING | CONFINE_LANDLOCK | CONFINE_SECCOMP |
-		      CONFINE_HOSTNAME | CONFINE_CGROUP_NS,
+		      CONFINE_HOSTNAME | CONFINE_CGROUP_NS | CONFINE_SEEN_IDENTITY |
+		      CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP,
 	OP_FLAGS_KNOWN = CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC | CONFINE_OP_RECURSIVE |
 			 CONFINE_OP_FILE | CONFINE_OP_OPTIONAL | CONFINE_OP_SUBSET,
 	ACCESS_KNOWN = CONFINE_READ | CONFINE_WRITE | CONFINE_EXEC,
@@ -85,7 +86,7 @@ scalars_fault(const struct confinement *confinement)
 	if ((confinement->caps_effective & ~confinement->caps_bounding) != 0)
 		return "effective capabilities outside of the bounding set";
 	/* (uid_t)-1 means "leave as it is" to setresuid(2): never an identity. */
-	if ((flags & CONFINE_IDENTITY) != 0 &&
+	if ((flags & (CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY)) != 0 &&
 	    (confinement->uid == UINT32_MAX || confinement->gid == UINT32_MAX))
 		return "bad user or group";
 	return NULL;

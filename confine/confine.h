@@ -49,6 +49,10 @@ enum confine_flags {
 	CONFINE_SECCOMP = 1 << 7,
 	CONFINE_HOSTNAME = 1 << 8,
 	CONFINE_CGROUP_NS = 1 << 9, /* unshare the cgroup namespace after the attach */
+	/* What an engine has applied: not applied again, only read back from inside. */
+	CONFINE_SEEN_IDENTITY = 1 << 10, /* uid:gid */
+	CONFINE_SEEN_CAPS = 1 << 11,     /* no set has more than bounding */
+	CONFINE_SEEN_SECCOMP = 1 << 12,  /* a filter is on */
 };
 
 enum confine_step {

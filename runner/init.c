@@ -71,6 +71,31 @@ lock_code(const struct confine_failure *failure)
 	return is_missing ? HLD_01 : HLB_02;
 }
 
+/* What was read back, by name: never more than was looked at. */
+static void
+put_verified(struct hl_buf *payload, uint32_t flags)
+{
+	static const struct {
+		uint32_t flags;
+		const char *name;
+	} parts[] = {
+		{ CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY, "ids, " },
+		{ CONFINE_CAPS | CONFINE_SEEN_CAPS, "capabilities, " },
+		{ CONFINE_NO_NEW_PRIVS, "no_new_privs, " },
+		{ CONFINE_SECCOMP | CONFINE_SEEN_SECCOMP, "filter, " },
+		{ CONFINE_MOUNTS, "mounts, " },
+	};
+	struct hl_buf text;
+
+	hl_buf_init(&text, 256);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(parts); i++)
+		if ((flags & parts[i].flags) != 0)
+			hl_buf_puts(&text, parts[i].name);
+	hl_buf_puts(&text, "descriptors read back as asked");
+	hl_wire_put_string(payload, text.data);
+	hl_buf_done(&text);
+}
+
 static void
 on_lock(struct init *init, const struct runner_frame *frame)
 {
@@ -92,11 +117,8 @@ on_lock(struct init *init, const struct runner_frame *frame)
 		init_fault(init, &error);
 	} else {
 		struct hl_buf payload;
-		hl_buf_init(&payload, 256);
-		hl_wire_put_string(&payload,
-		    (confinement.flags & CONFINE_MOUNTS) != 0
-			? "ids, capabilities, filter, mounts and descriptors read back as asked"
-			: "ids, capabilities, filter and descriptors read back as asked");
+		hl_buf_init(&payload, 512);
+		put_verified(&payload, confinement.flags);
 		runner_frame_put(&init->out, RUNNER_LOCKED, 0, payload.data, payload.len);
 		hl_buf_done(&payload);
 		init->state = INIT_LOCKED;

@@ -65,10 +65,10 @@ numbers(const char *text, unsigned base, uint64_t *ret, size_t max)
 	return n;
 }
 
-/* A line of status, the flag that makes it matter, and the test. */
+/* A line of status, the flags of which any makes it matter, and the test. */
 struct check {
 	const char *key;
-	uint32_t flag;
+	uint32_t flags;
 	unsigned base;
 	bool (*holds)(const struct confinement *confinement, const uint64_t *found, size_t n);
 };
@@ -126,15 +126,20 @@ holds_filter(const struct confinement *confinement, const uint64_t *found, size_
 }
 
 static const struct check checks[] = {
-	{ "Uid:", CONFINE_IDENTITY, 10, holds_uid },
-	{ "Gid:", CONFINE_IDENTITY, 10, holds_gid },
+	{ "Uid:", CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY, 10, holds_uid },
+	{ "Gid:", CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY, 10, holds_gid },
 	{ "CapInh:", CONFINE_CAPS, 16, holds_none },
 	{ "CapPrm:", CONFINE_CAPS, 16, holds_effective },
 	{ "CapEff:", CONFINE_CAPS, 16, holds_effective },
 	{ "CapBnd:", CONFINE_CAPS, 16, holds_bounding },
 	{ "CapAmb:", CONFINE_CAPS, 16, holds_none },
+	{ "CapInh:", CONFINE_SEEN_CAPS, 16, holds_bounding },
+	{ "CapPrm:", CONFINE_SEEN_CAPS, 16, holds_bounding },
+	{ "CapEff:", CONFINE_SEEN_CAPS, 16, holds_bounding },
+	{ "CapBnd:", CONFINE_SEEN_CAPS, 16, holds_bounding },
+	{ "CapAmb:", CONFINE_SEEN_CAPS, 16, holds_bounding },
 	{ "NoNewPrivs:", CONFINE_NO_NEW_PRIVS, 10, holds_one },
-	{ "Seccomp:", CONFINE_SECCOMP, 10, holds_filter },
+	{ "Seccomp:", CONFINE_SECCOMP | CONFINE_SEEN_SECCOMP, 10, holds_filter },
 };
 
 int
@@ -144,7 +149,7 @@ verify_status_text(const struct confinement *confinement, const char *text,
 	for (size_t i = 0; i < HL_ARRAY_SIZE(checks); i++) {
 		const struct check *check = &checks[i];
 		uint64_t found[4];
-		if ((confinement->flags & check->flag) == 0)
+		if ((confinement->flags & check->flags) == 0)
 			continue;
 		/* The name of the process comes first and is escaped: no newline of its own. */
 		const char *line = text;

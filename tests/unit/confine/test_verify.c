@@ -76,6 +76,22 @@ test_status(void **state)
 		assert_int_equal(failure.step, CONFINE_STEP_VERIFY);
 		assert_string_equal(failure.subject, status_faults[i].subject);
 	}
+	/* of an engine's: at most what was asked, and a filter at all */
+	const struct confinement seen = { .flags = CONFINE_SEEN_IDENTITY | CONFINE_SEEN_CAPS |
+						   CONFINE_SEEN_SECCOMP | CONFINE_NO_NEW_PRIVS,
+		.uid = 65534,
+		.gid = 65534 };
+	assert_int_equal(verify_status_text(&seen, good_status, &failure), 0);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(status_faults); i++) {
+		replace(text, sizeof(text), good_status, status_faults[i].from,
+		    status_faults[i].to);
+		assert_int_equal(verify_status_text(&seen, text, &failure), -1);
+		assert_string_equal(failure.subject, status_faults[i].subject);
+	}
+	const struct confinement few = { .flags = CONFINE_SEEN_CAPS, .caps_bounding = 0xa0 };
+	replace(text, sizeof(text), good_status, "CapEff:\t000000000000000",
+	    "CapEff:\t00000000000000a");
+	assert_int_equal(verify_status_text(&few, text, &failure), 0);
 	/* what was not asked for is not looked at */
 	const struct confinement nothing = { 0 };
 	assert_int_equal(verify_status_text(&nothing, "", &failure), 0);
