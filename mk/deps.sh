@@ -1,22 +1,32 @@
 #!/bin/sh
-# Installs what is missing, and only that: deps.sh build|test|lint|bench. Debian and Ubuntu packages;
+# Installs what is missing, and only that: deps.sh build|test|lint|fuzz|bench. Debian and Ubuntu packages;
 # asks for sudo when not root. Says nothing when everything is there.
 set -eu
 
 build='gcc make libc6-dev libyaml-dev libcap-dev libseccomp-dev libcurl4-openssl-dev libjansson-dev musl-tools linux-libc-dev'
 case $1 in
 build) want=$build ;;
-test) want="$build libcmocka-dev libasan8 libubsan1 docker.io containerd runc iptables busybox-static bash-static util-linux procps" ;;
+test) want="$build libcmocka-dev libasan8 libubsan1 docker.io containerd runc iptables busybox-static bash-static util-linux procps python3" ;;
 lint) want="$build clang-format shellcheck git binutils" ;;
+fuzz) want="$build clang" ;;
 bench) want="$build bubblewrap" ;;
-*) echo "deps.sh: build, test, lint or bench" >&2; exit 64 ;;
+*) echo "deps.sh: build, test, lint, fuzz or bench" >&2; exit 64 ;;
 esac
 
+# From Debian 13 on docker.io only recommends its client, which is a package of its own there.
+client()
+{
+	[ "$what" = test ] && ! command -v docker >/dev/null && apt-cache show docker-cli >/dev/null 2>&1 &&
+		echo docker-cli
+	return 0
+}
+
+what=$1
 missing=
 for package in $want; do
 	dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q '^install ok installed' || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+[ -n "$missing$(client)" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
 	echo "install what these Debian packages hold, by your system's own means:$missing" >&2
@@ -26,5 +36,6 @@ echo "installing:$missing"
 as_root=
 [ "$(id -u)" = 0 ] || as_root=sudo
 $as_root apt-get update -qq
+missing="$missing $(client)"
 # shellcheck disable=SC2086
 DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -93,7 +93,9 @@ $(B)/fuzz/%: tests/fuzz/%.c $(core-src) $(apply-src) $(gen-headers)
 
 .PHONY: fuzz
 fuzz: $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(fuzz-src))
-	sh tests/fuzz/run.sh $(FUZZ_SECONDS) $^
+	@set -e; for target in $^; do name=$$(basename $$target); mkdir -p $(B)/fuzz/$$name.found; \
+		$$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(B)/fuzz/$$name.found/ \
+			$(B)/fuzz/$$name.found tests/fuzz/corpus/$$name; done
 
 .PHONY: bench
 bench: all
