@@ -88,20 +88,22 @@ judge_file(const struct fs_scope *scope, size_t index, const char *file, struct 
 	return hl_err_help(err, "move it to .hermes/ there, or out of the mount");
 }
 
-/* `.hermes` of the working directory, also when no policy came from it: the next run looks there.
- */
+/* `.hermes` of a writable mount, also when no policy came from it: a run that begins there looks
+ * there. */
 static int
-protect_workdir(struct plan *plan, struct hl_err *err)
+protect_mounts(struct plan *plan, size_t mounts_len, struct hl_err *err)
 {
 	struct stat st;
 
-	for (size_t i = 0; i < plan->mounts_len; i++) {
-		if (!plan->mounts[i].is_workdir || !plan->mounts[i].is_writable)
+	for (size_t i = 0; i < mounts_len; i++) {
+		const struct plan_mount *mount = &plan->mounts[i];
+		if (!mount->is_writable || mount->is_file || mount->is_volume)
 			continue;
-		HL_AUTO_FREE char *folder = hl_path_normalise(plan->mounts[i].src, ".hermes");
+		HL_AUTO_FREE char *folder = hl_path_normalise(mount->src, ".hermes");
 		if (folder == NULL)
 			return hl_err_oom(err);
-		return lstat(folder, &st) == 0 ? protect_folder(plan, i, folder, err) : 0;
+		if (lstat(folder, &st) == 0 && protect_folder(plan, i, folder, err) != 0)
+			return -1;
 	}
 	return 0;
 }
@@ -130,5 +132,5 @@ plan_protect_policies(const struct fs_scope *scope, struct hl_err *err)
 				return -1;
 		}
 	}
-	return protect_workdir(plan, err);
+	return protect_mounts(plan, mounts_len, err);
 }

@@ -116,9 +116,10 @@ add_bind(struct local_host *host, const char *src, const char *dst, const char *
 {
 	struct stat st;
 
-	if (host->binds_len == BINDS_MAX || lstat(src, &st) != 0 ||
-	    (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+	if (lstat(src, &st) != 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
 		return 0;
+	if (host->binds_len == BINDS_MAX)
+		return hl_err_set(err, HLB_27, "there is no room to protect '%.200s'", src);
 	struct local_bind *bind = &host->binds[host->binds_len];
 	*bind = (struct local_bind){
 		.src = strdup(src),

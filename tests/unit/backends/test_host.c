@@ -53,6 +53,16 @@ the_host_is_gathered(void **state)
 	assert_string_equal(host.binds[0].dst, dir);
 	assert_false(host.binds[0].is_file);
 	local_host_done(&host);
+	/* A protection that does not fit is an error, never left out. */
+	static struct plan_mount many[65];
+	for (size_t i = 0; i < HL_ARRAY_SIZE(many); i++)
+		many[i] = mount;
+	plan.mounts = many;
+	plan.mounts_len = HL_ARRAY_SIZE(many);
+	assert_int_equal(local_host_gather(&plan, &host, &err), -1);
+	assert_string_equal(hl_code_info(err.code)->id, "HLB-27");
+	plan.mounts = &mount;
+	plan.mounts_len = 1;
 	mount.is_writable = false;
 	assert_int_equal(local_host_gather(&plan, &host, &err), 0);
 	assert_int_equal(host.binds_len, 0);

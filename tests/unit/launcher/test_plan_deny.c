@@ -194,6 +194,14 @@ test_u49_hermes_folder(void **state)
 	 * there */
 	assert_planned(fixture, "");
 	assert_non_null(mount_of(fixture, at(fixture, "work/.hermes")));
+	/* so it is in any other mount that can be written */
+	make_dir(at(fixture, "other/.hermes"));
+	snprintf(text, sizeof(text), "fs: {mounts: [{src: %s, dst: /mnt/o, access: rw}]}\n",
+	    at(fixture, "other"));
+	assert_planned(fixture, text);
+	folder = mount_of(fixture, "/mnt/o/.hermes");
+	assert_non_null(folder);
+	assert_false(folder->is_writable);
 	/* nor can it be mounted for writing under another name */
 	write_policy(fixture, "work/.hermes/policy.yaml", "");
 	snprintf(text, sizeof(text), "fs: {mounts: [{src: %s, dst: /mnt/x, access: rw}]}\n",
