@@ -291,6 +291,64 @@ check_kind(const struct fs_scope *scope, const struct plan_mount *mount, struct 
 	    mount->is_file ? "file" : "directory", mount->dst, place.is_dir ? "directory" : "file");
 }
 
+/* The name of the outermost directory that the policy's bound holds mount in: heap string, the
+ * mount's own source when it is a member of the bound itself. */
+static char *
+bound_of(const struct policy *policy, const struct policy_mount *mount)
+{
+	HL_AUTO_FREE char *src = strdup(mount->src);
+	HL_AUTO_FREE char *dst = strdup(mount->dst);
+	char *outermost = strdup(mount->src);
+
+	while (src != NULL && dst != NULL && outermost != NULL) {
+		struct policy_mount above = *mount;
+		struct policy_judgement judgement;
+		struct hl_err ignored;
+		char *src_end = strrchr(src, '/');
+		char *dst_end = strrchr(dst, '/');
+		if (src_end == NULL || dst_end == NULL || src_end == src || dst_end == dst ||
+		    strcmp(src_end, dst_end) != 0)
+			return outermost;
+		*src_end = *dst_end = '\0';
+		above.src = src;
+		above.dst = dst;
+		if (policy_judge_mount(policy, &above, &judgement, &ignored) == 0 &&
+		    judgement.verdict != POLICY_LOOSER)
+			outermost[strlen(src)] = '\0';
+	}
+	free(outermost);
+	return NULL;
+}
+
+/* What lies in a directory that a bound allows is allowed; what a symbolic link in it leads to is
+ * not: whoever may write there, the command of an earlier run for one, could make such a link. */
+static int
+check_bound(const struct fs_scope *scope, const struct policy_mount *mount,
+    const struct plan_source *source, struct hl_err *err)
+{
+	const struct policy_value *value = policy_get(scope->policy, POLICY_FS_MOUNTS);
+	HL_AUTO(plan_source_done) struct plan_source bound = { 0 };
+	HL_AUTO_FREE char *text = NULL;
+
+	if (!value->is_bounded)
+		return 0;
+	HL_AUTO_FREE char *name = bound_of(scope->policy, mount);
+	if (name == NULL)
+		return hl_err_oom(err);
+	if (strcmp(name, mount->src) == 0)
+		return 0;
+	if (plan_text_expand(name, scope->host, scope->workdir, &text, err) != 0 ||
+	    plan_source_resolve(text, &bound, err) != 0)
+		return -1;
+	if (hl_path_is_beneath(source->path, bound.path))
+		return 0;
+	hl_err_set(err, HLC_20, "'%.150s' leads to '%.150s', out of '%.100s' that fs.mounts allows",
+	    mount->src, source->path, name);
+	err->where = value->bound_origin.where;
+	return hl_err_help(err,
+	    "remove the symbolic link, or let the policy allow what it leads to");
+}
+
 static int
 add_bind(const struct fs_scope *scope, const struct policy_item *item, struct hl_err *err)
 {
@@ -321,7 +379,8 @@ add_bind(const struct fs_scope *scope, const struct policy_item *item, struct hl
 	}
 	if (len > 1 && text[len - 1] == '/' && !source.is_dir)
 		return hl_err_set(err, HLU_10, "'%s' is not a directory", text);
-	if (plan_source_allowed(scope, "mount source", path, &source, err) != 0)
+	if (plan_source_allowed(scope, "mount source", path, &source, err) != 0 ||
+	    check_bound(scope, &item->mount, &source, err) != 0)
 		return -1;
 	struct plan_mount mount = {
 		.is_writable = item->mount.access == POLICY_ACCESS_RW,

@@ -350,6 +350,39 @@ test_place_of_the_kernel(void **state)
 	}
 }
 
+/* What a bound allows is a tree of files, not what a symbolic link in it leads to. */
+static void
+test_link_out_of_bound(void **state)
+{
+	struct fixture *fixture = *state;
+	char inside[256], outside[256], own[256], text[2048];
+
+	make_dir(at(fixture, "data"));
+	make_dir(at(fixture, "data/v2"));
+	make_dir(at(fixture, "other"));
+	assert_int_equal(symlink("v2", at(fixture, "data/now")), 0);
+	assert_int_equal(symlink("../other", at(fixture, "data/out")), 0);
+	snprintf(inside, sizeof(inside), "%s", at(fixture, "data/now"));
+	snprintf(outside, sizeof(outside), "%s", at(fixture, "data/out"));
+	snprintf(own, sizeof(own), "%s", at(fixture, "data"));
+	static const char form[] = "fs:\n  mounts:\n    allowed: [{src: \"%s\", dst: /mnt/d}]\n"
+				   "    default: [{src: \"%s\", dst: \"/mnt/d%s\"}]\n";
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(text, sizeof(text), form, own, inside, "/now");
+	assert_planned(fixture, text);
+	assert_string_equal(mount_of(fixture, "/mnt/d/now")->src, at(fixture, "data/v2"));
+	snprintf(text, sizeof(text), form, own, outside, "/out");
+	assert_refused(fixture, text, HLC_20, "leads to");
+	/* The link itself is what the bound allows. */
+	snprintf(text, sizeof(text), form, outside, outside, "");
+	assert_planned(fixture, text);
+#pragma GCC diagnostic pop
+	assert_planned(fixture, mount_text(outside, "/mnt/d/out", ""));
+	snprintf(text, sizeof(text), "fs:\n  mounts: [{src: \"%s\", dst: /mnt/d}]\n", own);
+	assert_planned(fixture, text);
+}
+
 int
 main(void)
 {
@@ -371,6 +404,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_u28_tmpfs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_volumes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_place_of_the_kernel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_link_out_of_bound, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
