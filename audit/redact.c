@@ -190,16 +190,20 @@ is_base64_char(char c)
 	       c == '+' || c == '/' || c == '-' || c == '_' || c == '=';
 }
 
-/* The longest form that begins at `at`; also one that the end of the text has cut. */
+/* The longest form that begins at `at`; also one that the end of the text, or the "..." there, has
+ * cut: whole is how much is left of the text without these. */
 static const struct needle *
-longest_at(const struct redactor *redactor, const char *at, size_t left, size_t *ret_len)
+longest_at(const struct redactor *redactor, const char *at, size_t left, size_t whole,
+    size_t *ret_len)
 {
 	const struct needle *longest = NULL;
 
 	*ret_len = 0;
 	for (uint32_t i = redactor->buckets[bucket_of(at)]; i != 0;) {
 		const struct needle *needle = &redactor->needles[i - 1];
-		size_t len = needle->len < left ? needle->len : left;
+		size_t len = needle->len;
+		if (len > left || memcmp(needle->text, at, len) != 0)
+			len = len < whole ? len : whole;
 		if (len > *ret_len && memcmp(needle->text, at, len) == 0) {
 			longest = needle;
 			*ret_len = len;
@@ -214,9 +218,11 @@ find_known(const struct redactor *redactor, const char *text, size_t len, struct
 {
 	if (redactor->needles_len == 0 || len < NEEDLE_MIN)
 		return;
+	size_t end = memcmp(text + len - 3, "...", 3) == 0 ? len - 3 : len;
 	for (size_t i = 0; i + NEEDLE_MIN <= len; i++) {
 		size_t n;
-		const struct needle *needle = longest_at(redactor, text + i, len - i, &n);
+		const struct needle *needle =
+		    longest_at(redactor, text + i, len - i, i < end ? end - i : 0, &n);
 		if (needle == NULL)
 			continue;
 		struct span span = { i, i + n, (int32_t)needle->secret, NULL };

@@ -517,6 +517,38 @@ test_linear(void **state)
 	audit_redactor_done(&redactor);
 }
 
+/* A text that was cut before it came here, with or without dots to say so. */
+static void
+test_known_cut(void **state)
+{
+	static const char value[] = "correct-horse-battery-staple";
+	const struct audit_secret secret = { "env:CUT", value, sizeof(value) - 1 };
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{ "x correct-hor", "x ‹redacted:env:CUT›\n" },
+		{ "x correct-hor...", "x ‹redacted:env:CUT›...\n" },
+		{ "x correct-horse-battery-staple...", "x ‹redacted:env:CUT›...\n" },
+		{ "x correct-hors and more...", "x correct-hors and more...\n" },
+		{ "x correct-...", "x ‹redacted:env:CUT›...\n" },
+		{ "correc...", "correc...\n" },
+	};
+	struct redactor redactor;
+	struct hl_buf out;
+	struct hl_err err;
+
+	(void)state;
+	audit_redactor_init(&redactor);
+	hl_buf_init(&out, 4096);
+	assert_int_equal(audit_redactor_add(&redactor, &secret, &err), 0);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		redact_all(&redactor, false, &rows[i].text, 1, &out);
+		assert_string_equal(out.data, rows[i].expected);
+	}
+	hl_buf_done(&out);
+	audit_redactor_done(&redactor);
+}
+
 int
 main(void)
 {
@@ -528,6 +560,7 @@ main(void)
 		cmocka_unit_test(test_canary_shapes),
 		cmocka_unit_test(test_known_values),
 		cmocka_unit_test(test_known_corners),
+		cmocka_unit_test(test_known_cut),
 		cmocka_unit_test(test_value_too_long),
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_linear),
