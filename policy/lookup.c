@@ -1,7 +1,8 @@
 /*
  * Which files make the stack: the host directory first, then those that were named, each a path or
- * an id; with none named, .hermes/policy.yaml upward from the working directory. There is no run
- * without a policy.
+ * an id; with none named, every .hermes/policy.yaml upward from the working directory, the
+ * outermost first. All of them, because a command may write where it works: a policy that it leaves
+ * in a subdirectory can then only tighten the one above. There is no run without a policy.
  */
 #include <sys/stat.h>
 
@@ -126,8 +127,9 @@ add_named(struct policy_file_list *list, const struct policy_load_request *reque
 	return add(list, request->cwd, path != NULL ? path : name, path != NULL ? path : name, err);
 }
 
+/* Every local policy from dir upward, the nearest first. */
 static int
-add_local(struct policy_file_list *list, const char *cwd, struct hl_err *err)
+find_local(const char *cwd, struct hl_strv *found, struct hl_err *err)
 {
 	HL_AUTO_FREE char *dir = strdup(cwd);
 
@@ -138,16 +140,29 @@ add_local(struct policy_file_list *list, const char *cwd, struct hl_err *err)
 		struct hl_buf path;
 		hl_buf_init(&path, 4096);
 		hl_buf_putf(&path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, local_name);
-		bool is_there = !path.failed && lstat(path.data, &st) == 0;
-		int result = is_there ? add(list, "/", path.data, path.data, err) : 0;
+		if (!path.failed && lstat(path.data, &st) == 0)
+			hl_strv_add(found, path.data);
 		hl_buf_done(&path);
-		if (is_there || result != 0)
-			return result;
 		char *slash = strrchr(dir, '/');
 		if (slash == NULL || strcmp(dir, "/") == 0)
-			break;
+			return hl_strv_check(found, "policy files", err);
 		slash[slash == dir ? 1 : 0] = '\0';
 	}
+}
+
+static int
+add_local(struct policy_file_list *list, const char *cwd, struct hl_err *err)
+{
+	HL_AUTO(hl_strv_done) struct hl_strv found;
+
+	hl_strv_init(&found, POLICY_LAYERS_MAX);
+	if (find_local(cwd, &found, err) != 0)
+		return -1;
+	for (size_t i = found.len; i-- > 0;)
+		if (add(list, "/", found.v[i], found.v[i], err) != 0)
+			return -1;
+	if (found.len > 0)
+		return 0;
 	hl_err_set(err, HLU_03, "no policy was named, and there is no '%s' from '%.200s' upward",
 	    local_name, cwd);
 	return hl_err_help(err, "name one with --policy FILE");

@@ -184,11 +184,22 @@ the_local_policy_is_looked_for_upward(void **state)
 	stack_write(".hermes/policy.yaml", HEAD, strlen(HEAD));
 	assert_int_equal(load_from("a/b", NULL, NULL, NULL), 0);
 	assert_non_null(strstr(policy_layer_at(t.policy, 1)->file, "/.hermes/policy.yaml"));
-	/* A nearer one wins, also when it is bad. */
+	/* A nearer one is read too, also when it is bad. */
 	make_dir("a/.hermes");
 	stack_write("a/.hermes/policy.yaml", "version: 9\n", 11);
 	assert_int_equal(load_from("a/b", NULL, NULL, NULL), -1);
 	assert_int_equal(t.err.code, HLP_02);
+	/* It comes after the outer one and opens nothing: a command may have written it. */
+	static const char outer[] = HEAD "limits: {pids: 10}\n";
+	static const char inner[] =
+	    "version: 1\nid: acme/inner\nlevel: open@1\nlimits: {pids: 99, files: 20}\n";
+	stack_write(".hermes/policy.yaml", outer, strlen(outer));
+	stack_write("a/.hermes/policy.yaml", inner, strlen(inner));
+	assert_int_equal(load_from("a/b", NULL, NULL, NULL), 0);
+	assert_string_equal(policy_layer_at(t.policy, policy_layers_len(t.policy) - 1)->id,
+	    "acme/inner");
+	assert_int_equal(policy_get(t.policy, POLICY_LIMITS_PIDS)->number, 10);
+	assert_int_equal(policy_get(t.policy, POLICY_LIMITS_FILES)->number, 20);
 	remove_file("a/.hermes/policy.yaml");
 	remove_dir("a/.hermes");
 	remove_file(".hermes/policy.yaml");
