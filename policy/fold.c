@@ -93,21 +93,32 @@ fold_number(struct policy_fold *f, enum policy_field field, const struct policy_
 	state->origin = policy_origin(f->layer, given->default_at);
 }
 
-/* The home's kind folds like a rank; its size is the smallest that any layer gives. */
+/* The home's kind folds like a rank; its size is the smallest that any layer gives, and its source
+ * is what the first one that has any gives. */
 static void
 fold_home(struct policy_fold *f, enum policy_field field, const struct policy_given *given,
     struct policy_state *state)
 {
-	uint64_t size = POLICY_UNLIMITED;
+	struct policy_home_value old = { .size = POLICY_UNLIMITED };
 
+	if (state->items.len > 0)
+		old = state->items.v[0].home;
+	bool is_other = given->items.len > 0 && old.src != NULL &&
+			given->items.v[0].home.src != NULL &&
+			strcmp(old.src, given->items.v[0].home.src) != 0;
+	if (is_other)
+		policy_report_outside(f, field, given->at, HLP_20, &state->src_origin);
 	fold_number(f, field, given, state);
 	if (!given->has_default || given->items.len == 0)
 		return;
-	if (state->items.len > 0)
-		size = state->items.v[0].home.size;
 	state->items = given->items;
-	if (size < given->items.v[0].home.size)
-		state->items.v[0].home.size = size;
+	struct policy_home_value *home = &state->items.v[0].home;
+	if (old.src == NULL && home->src != NULL)
+		state->src_origin = state->origin;
+	if (old.src != NULL)
+		home->src = old.src;
+	if (old.size < home->size)
+		home->size = old.size;
 }
 
 /* ------------------------------------------------------------------------------------------------

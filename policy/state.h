@@ -54,6 +54,7 @@ struct policy_state {
 	const char *text;
 	struct policy_items items;
 	struct hl_origin origin;
+	struct hl_origin src_origin; /* home: of its source, which later layers do not change */
 	bool is_locked;
 	struct hl_origin lock_origin;
 };

@@ -169,6 +169,12 @@ first_layer_decides(void **state)
 	assert_string_equal(spelled(POLICY_ENV_SET), "{A: x, B: z}");
 	expect_two_error(BASE "fs: {workdir: {path: /a}}\n", HEAD "fs: {workdir: {path: /b}}\n",
 	    "HLP-20");
+	expect_two_error(BASE "fs: {home: {kind: bind, src: /a}}\n",
+	    HEAD "fs: {home: {kind: bind, src: /b}}\n", "HLP-20");
+	expect_two(BASE "fs: {home: {kind: bind, src: /a}}\n",
+	    HEAD "fs: {home: {kind: bind, src: /a}}\n");
+	expect_two(BASE "fs: {home: {kind: bind, src: /a}}\n", HEAD "fs: {home: tmpfs}\n");
+	assert_string_equal(spelled(POLICY_FS_HOME), "{kind: tmpfs}");
 	expect_two(BASE "fs: {workdir: {path: /a, access: ro}}\n",
 	    HEAD "fs: {workdir: {at: /w, access: rw}}\n");
 	assert_string_equal(spelled(POLICY_FS_WORKDIR), "{access: ro, path: /a, at: /w}");
