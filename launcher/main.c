@@ -33,5 +33,12 @@ main(int argc, char **argv)
 		return request.verb == VERB_RUN ? 125 : hl_code_info(err.code)->exit_status;
 	}
 	report_init(&request);
-	return verb_rows[request.verb].function(&request);
+	int status = verb_rows[request.verb].function(&request);
+	/* An answer that was cut off is none (a full disk shows here). */
+	if ((fflush(stdout) != 0 || ferror(stdout) != 0) && status == 0) {
+		hl_err_sys(&err, HLU_02, "cannot write the answer");
+		report_error(&err);
+		status = hl_code_info(HLU_02)->exit_status;
+	}
+	return status;
 }

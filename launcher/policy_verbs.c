@@ -104,6 +104,8 @@ verb_policy_check(const struct request *request)
 			report_findings(&findings, request);
 		if (loaded != 0 && findings.errors == 0)
 			status = fail(&err);
+		else if (findings.errors > 0 && err.code == HLU_02)
+			status = hl_code_info(HLU_02)->exit_status; /* there is nothing to judge */
 		else if (findings.errors > 0 && status == 0)
 			status = 1;
 		if (findings.errors == 0 && loaded == 0 && request->format == FORMAT_TEXT &&
@@ -123,7 +125,7 @@ show_level(const struct request *request)
 
 	if (text == NULL) {
 		hl_err_set(&err, HLU_01, "there is no level '%.60s'", request->level);
-		hl_err_help(&err, "levels are baseline@1, restricted@1 and hermes@1");
+		hl_err_help(&err, "the levels are open@1, hermes@1, baseline@1 and restricted@1");
 		return fail(&err);
 	}
 	fputs(text, stdout);

@@ -64,7 +64,12 @@ record_open(struct run *run, struct hl_err *err)
 		run->audit = NULL;
 		return -1;
 	}
-	return add_caller_secrets(run, err);
+	if (add_caller_secrets(run, err) == 0)
+		return 0;
+	/* A log that does not know what it must hide is none. */
+	audit_close(run->audit);
+	run->audit = NULL;
+	return -1;
 }
 
 /* Ends a record. Without a log there is nothing to do; a failing log is fatal where it is required.
@@ -152,12 +157,13 @@ record_policy_refuse(struct run *run, const struct policy_findings *findings,
 
 	if (run->audit == NULL)
 		return 0;
+	const struct hl_where *where = &cause->where;
 	struct hl_json *json = audit_event(run->audit, AUDIT_POLICY_REFUSE, &record);
 	hl_json_key(json, "code");
 	hl_json_string(json, hl_code_info(cause->code)->id);
 	hl_json_key(json, "codes");
 	hl_json_array(json);
-	for (size_t i = 0; i < findings->len; i++) {
+	for (size_t i = 0; findings != NULL && i < findings->len; i++) {
 		if (findings->items[i].severity != POLICY_ERROR)
 			continue;
 		if (first == NULL)
@@ -165,12 +171,14 @@ record_policy_refuse(struct run *run, const struct policy_findings *findings,
 		hl_json_string(json, hl_code_info(findings->items[i].code)->id);
 	}
 	hl_json_end_array(json);
-	if (first != NULL && first->where.file != NULL) {
-		audit_put_string(run->audit, &record, "file", first->where.file);
+	if (first != NULL)
+		where = &first->where;
+	if (where->file != NULL) {
+		audit_put_string(run->audit, &record, "file", where->file);
 		hl_json_key(json, "line");
-		hl_json_u64(json, first->where.line);
+		hl_json_u64(json, where->line);
 		hl_json_key(json, "col");
-		hl_json_u64(json, first->where.column);
+		hl_json_u64(json, where->column);
 	}
 	return append(run, &record, err);
 }

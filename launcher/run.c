@@ -155,6 +155,20 @@ settle_plan(struct run *run, struct hl_err *err)
 	return 0;
 }
 
+/* A run that was refused after its policy was settled, and not by a conflict, which has its own
+ * record. The first cause is the one to tell: a log that fails now adds its own. */
+static void
+record_refusal(struct run *run, const struct hl_err *cause)
+{
+	struct hl_err audit_err;
+
+	if (run->policy == NULL || run->conflicts.refused > 0)
+		return;
+	if (record_policy_refuse(run, NULL, cause, &audit_err) != 0 &&
+	    audit_err.code != cause->code)
+		report_error(&audit_err);
+}
+
 static void
 fill_spawn(const struct run *run, struct runner_spawn *spawn)
 {
@@ -256,6 +270,8 @@ finish(struct run *run)
 	if (record_end(run, &err) != 0) {
 		report_error(&err);
 		run->result.status = RUN_FAILED;
+		if (run->result.err.code == HL_OK)
+			run->result.err = err;
 	}
 	result_write(run);
 }
@@ -289,6 +305,7 @@ verb_run(const struct request *request)
 	lowered_init(&run.lowered);
 	if (hl_ulid(run.run_id, &err) != 0 || result_open(&run, &err) != 0 ||
 	    session_signals(&old, &run.signal_fd, &err) != 0 || settle_plan(&run, &err) != 0) {
+		record_refusal(&run, &err);
 		failed(&run, RUNNER_LAUNCHER_ERROR, &err);
 	} else {
 		start_and_call(&run);

@@ -38,6 +38,7 @@ struct run {
 int record_open(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_policy_load(struct run *run, const struct policy_findings *findings,
     struct hl_err *err) HL_MUST_CHECK;
+/* findings NULL: the policy itself is good, and what was asked cannot be done under it. */
 int record_policy_refuse(struct run *run, const struct policy_findings *findings,
     const struct hl_err *cause, struct hl_err *err) HL_MUST_CHECK;
 int record_conflict(struct run *run, const struct conflict *conflict,

@@ -62,6 +62,15 @@ limits: {memory: 64MiB}
 Y
 )
 
+nolog=$(policy nolog <<'Y'
+version: 1
+id: test/nolog
+level: baseline@1
+backends: [local]
+audit: {required: false}
+Y
+)
+
 for caller in $CALLERS; do
 	status_is "$caller: the good policy runs (sibling)" 0 as "$caller" "$LAUNCH" --policy "$good" -- sh -c 'echo ran >marker'
 	is "$caller: and the marker is made" "$(cat "$TMP/work.$caller/marker")" ran
@@ -72,6 +81,10 @@ for caller in $CALLERS; do
 	refused "$caller: a backend that is not in this version" 'HLB-[0-9]+' --policy "$podman"
 	refused "$caller: an override past the bound" 'HLC-[0-9]+' --policy "$good" --network host
 	like "$caller: both places are told" "$out" 'policy .*\.yaml|policy .*baseline@1'
+
+	log=$(as "$caller" "$LAUNCH" audit show --format json)
+	like "$caller: what cannot be done is recorded with its code" "$log" '"ev":"policy\.refuse".*"code":"HL[BD]-[0-9]+","codes":\[\]'
+	is "$caller: an override is recorded once" "$(grep -c '"ev":"policy\.refuse".*"code":"HLC-' <<<"$log")" 0
 
 	: >"$TMP/not-a-directory"
 	chmod 666 "$TMP/not-a-directory"
@@ -111,6 +124,20 @@ for caller in $CALLERS; do
 		if [ "$isnt" -ne 0 ]; then pass "$caller: 200 MB do not fit into 64 MiB"; else fail "$caller: 200 MB do not fit into 64 MiB"; fi
 		status_is "$caller: without the limit they do (sibling)" 0 as "$caller" "$LAUNCH" --policy "$good" -- sh -c 'head -c 200000000 /dev/zero | tail -c 199999999 >/dev/null'
 	fi
+
+	status_is "$caller: a policy that is not there cannot be judged" 66 as "$caller" "$LAUNCH" policy check "$TMP/no-such.yaml"
+	status_is "$caller: one with a finding can (sibling)" 1 as "$caller" "$LAUNCH" policy check "$unknown"
+	if [ -w /dev/full ]; then
+		status_is "$caller: an answer that is cut off is none" 66 as "$caller" sh -c "'$LAUNCH' policy show --level baseline@1 >/dev/full"
+	fi
+
+	# More values to hide than the log can know: it is not written at all, not even where it may be missing.
+	before=$(as "$caller" "$LAUNCH" audit show | wc -l)
+	many='i=0; while [ $i -lt 4200 ]; do export OP_SESSION_$i=hunter2-$i; i=$((i + 1)); done; exec "$@"'
+	status_is "$caller: too many values to hide refuse" 125 as "$caller" sh -c "$many" sh "$LAUNCH" --policy "$good" -- true
+	status_is "$caller: also where a log may be missing: it is past other limits" 125 as "$caller" sh -c "$many" sh "$LAUNCH" --policy "$nolog" -- true
+	like "$caller: the log is told of first" "$out" 'without an audit log'
+	is "$caller: and nothing was written" "$(as "$caller" "$LAUNCH" audit show | wc -l)" "$before"
 
 	log=$(as "$caller" "$LAUNCH" audit show --format json)
 	like "$caller: refusals are recorded" "$log" '"ev":"policy\.refuse"'
