@@ -190,8 +190,8 @@ enum policy_field policy_field_find(const char *key);
 void policy_value_format(const struct policy_value *value, enum policy_field field,
     struct hl_buf *out);
 
-/* True when degrade.allow of some layer names the control (globs allowed, e.g. "limits.*"), and
- * every layer that came before did not forbid it. *ret_origin may be NULL. */
+/* True when degrade.allow of some layer names the control (globs allowed, e.g. "limits.*"), and no
+ * file that has such a list, earlier or later, leaves it out. *ret_origin may be NULL. */
 bool policy_may_degrade(const struct policy *policy, const char *control,
     struct hl_origin *ret_origin);
 
@@ -255,8 +255,8 @@ struct policy_change {
 	const struct hl_origin *origin;
 };
 
-/* Makes a request effective, whatever the verdict was: scalars replace, set members are added (a
- * request for a set's first member replaces its default), maps get the name. */
+/* Makes a request effective, whatever the verdict was: scalars replace, set members are added (to
+ * backends and image, of which one is used at a time, they replace), maps get the name. */
 int policy_apply(struct policy *policy, enum policy_field field, const struct policy_change *change,
     struct hl_err *err) HL_MUST_CHECK;
 int policy_apply_mount(struct policy *policy, const struct policy_mount *mount,
