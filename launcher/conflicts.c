@@ -103,6 +103,19 @@ put_field_bound(const struct judge *judge, const char *control, struct conflict 
 	put_text(conflict->bound, sizeof(conflict->bound), buf.data);
 }
 
+/* Whom to ask: the owner that the policy of the bound names. */
+static void
+put_owner(const struct judge *judge, struct conflict *conflict)
+{
+	for (size_t i = 0; conflict->origin.id != NULL && i < policy_layers_len(judge->policy);
+	     i++) {
+		const struct policy_layer *layer = policy_layer_at(judge->policy, i);
+		if (layer->owner != NULL && layer->id != NULL &&
+		    strcmp(layer->id, conflict->origin.id) == 0)
+			put_text(conflict->owner, sizeof(conflict->owner), layer->owner);
+	}
+}
+
 enum conflict_action
 conflict_add(struct judge *judge, const struct ask *ask, const struct cause *cause,
     const struct policy_judgement *judgement)
@@ -130,6 +143,7 @@ conflict_add(struct judge *judge, const struct ask *ask, const struct cause *cau
 		conflict.is_locked = judgement->is_locked;
 		put_text(conflict.bound, sizeof(conflict.bound), judgement->bound);
 	}
+	put_owner(judge, &conflict);
 	/* What cannot be told is not done, and the last one that is told is then a refusal. */
 	if (judge->out->len == CONFLICTS_MAX) {
 		conflict.action = CONFLICT_REFUSED;

@@ -71,6 +71,14 @@ settle_plan(struct explanation *explanation, const struct request *request, stru
 		explanation->gaps.len = 0;
 		report_note("note: what this host can apply is not known: %s", unknown.msg);
 	}
+	for (size_t i = 0; i < explanation->gaps.len; i++) {
+		const struct control_gap *gap = &explanation->gaps.items[i];
+		if (!gap->may_degrade && plan_is_enforced(explanation->policy))
+			report_note(
+			    "note: run would be refused here: %s cannot be applied: %s [%s]",
+			    control_info(gap->control)->name, gap->reason,
+			    hl_code_info(HLD_01)->id);
+	}
 	return 0;
 }
 

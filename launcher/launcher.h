@@ -97,6 +97,7 @@ struct conflict {
 	char asked[256];  /* as given, but never a value of a variable */
 	char bound[256];  /* what the policy allows */
 	char effect[160]; /* what the command could do with it */
+	char owner[256];  /* of the policy whose bound it is, "" = not said */
 	bool is_locked;
 	struct hl_origin origin; /* of the bound */
 };

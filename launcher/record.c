@@ -256,6 +256,10 @@ put_names(struct run *run, struct audit_record *record, struct hl_json *json)
 	plan_digest(run, digest);
 	hl_json_key(json, "plan");
 	hl_json_string(json, digest);
+	if (run->conflicts.tightened > 0) {
+		hl_json_key(json, "tightened");
+		hl_json_u64(json, run->conflicts.tightened);
+	}
 	if (run->request->labels.len == 0)
 		return;
 	static char *labels[REQUEST_ITEMS_MAX];

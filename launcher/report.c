@@ -112,6 +112,25 @@ is_final(enum hl_code code)
 	return code == HLC_01 || code == HLC_02 || code == HLC_05 || code == HLC_06;
 }
 
+static void
+put_help(struct hl_buf *text, const struct conflict *conflict)
+{
+	struct hl_buf help;
+
+	if (is_final(conflict->code)) {
+		put_row(text, "help", hl_code_info(conflict->code)->help);
+		return;
+	}
+	hl_buf_init(&help, 1024);
+	hl_buf_putf(&help, "drop the argument; to permit it, the owner of %s",
+	    conflict->origin.id != NULL ? conflict->origin.id : "that policy");
+	if (conflict->owner[0] != '\0')
+		hl_buf_putf(&help, " (%s)", conflict->owner);
+	hl_buf_puts(&help, " must change the bound");
+	put_row(text, "help", help.data);
+	hl_buf_done(&help);
+}
+
 void
 report_conflict(const struct conflict *conflict)
 {
@@ -144,11 +163,8 @@ report_conflict(const struct conflict *conflict)
 	hl_buf_putc(&text, '\n');
 	put_row(&text, "override", conflict->door);
 	put_row(&text, "effect", conflict->effect);
-	if (is_refused && is_final(conflict->code))
-		put_row(&text, "help", hl_code_info(conflict->code)->help);
-	else if (is_refused)
-		put_row(&text, "help",
-		    "drop the argument; to permit it, the owner of that policy must change the bound");
+	if (is_refused)
+		put_help(&text, conflict);
 	emit(&text);
 }
 

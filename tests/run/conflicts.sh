@@ -9,6 +9,7 @@
 enforce=$(policy enforce <<'Y'
 version: 1
 id: test/enforce
+owner: secteam@acme.example
 level: baseline@1
 backends: [local, docker]
 env: {pass: [LANG]}
@@ -62,6 +63,8 @@ HLC-02 --entrypoint=/bin/sh
 L
 	refused "$caller: a variable that does not pass" HLC-40 --policy "$enforce" --env "OTHER=S3CRET-777"
 	unlike "$caller: its value is not told" "$out" 'S3CRET-777'
+	like "$caller: whom to ask is told" "$out" 'the owner of test/enforce \(secteam@acme\.example\)'
+	status_is "$caller: a request inside its bound" 0 as "$caller" "$LAUNCH" --policy "$enforce" --limit pids=99 -- true
 	refused "$caller: a mode that is lowered" HLC-06 --policy "$enforce" --mode warn
 	refused "$caller: a mount of /proc" HLC-01 --policy "$warn" --mount /proc:/p
 
@@ -80,6 +83,7 @@ L
 		like "$caller: the log has one that was $action" "$log" "\"ev\":\"conflict\".*\"action\":\"$action\""
 	done
 	unlike "$caller: and no value" "$log" 'S3CRET-777'
+	like "$caller: what tightened is counted" "$log" '"ev":"run\.start".*"tightened":1[,}]'
 	status_is "$caller: the log verifies" 0 as "$caller" "$LAUNCH" audit verify
 done
 done_testing

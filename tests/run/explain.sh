@@ -22,6 +22,14 @@ backends: [local]
 image: ["x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
 Y
 )
+memory=$(policy memory <<'Y'
+version: 1
+id: test/memory
+level: baseline@1
+backends: [local]
+limits: {memory: 64MiB}
+Y
+)
 
 for caller in $CALLERS; do
 	run() { as "$caller" "$@"; }
@@ -46,5 +54,10 @@ for caller in $CALLERS; do
 	status_is "$caller: U40 a door of the kernel" 77 run "$LAUNCH" explain --policy "$good" --cwd /proc/self/fd/7 -- true
 	like "$caller: U40 code" "$out" 'HLC-70'
 	unset GITLAB_TOKEN WITHHELD_NAME
+	status_is "$caller: the arguments of run are explain's too" 0 run "$LAUNCH" explain --policy "$good" --label ticket=1 -- true
+	if [ "$caller" = user ]; then
+		status_is "user: what cannot be applied is told" 0 run "$LAUNCH" explain --policy "$memory" -- true
+		like "user: and that run refuses it" "$out" 'run would be refused here: limits\.memory .*HLD-01'
+	fi
 done
 done_testing
