@@ -172,6 +172,13 @@ policy_bound_places(struct policy_fold *f, enum policy_field field,
 		f->is_oom = true;
 		return;
 	}
+	bool is_tighter = false;
+	for (size_t i = 0; i < state->allowed.len; i++)
+		is_tighter =
+		    is_tighter || !policy_place_is_inside(kind, &met, &state->allowed.v[i]);
+	/* Whoever is asked to open it must be the one who closed it. */
+	if (is_tighter)
+		state->bound_origin = policy_origin(f->layer, given->at);
 	state->allowed = met;
 }
 

@@ -193,12 +193,14 @@ mounts_meet_by_destination(void **state)
 	/* Looser access is cut, another source or place is dropped; both are told. */
 	expect_two(BASE "fs: {mounts: [{src: /s, dst: /d}]}\n",
 	    HEAD "fs: {mounts: [{src: /s, dst: /d, access: rw}]}\n");
+	assert_string_equal(value_of(POLICY_FS_MOUNTS)->bound_origin.id, "acme/base");
 	assert_string_equal(spelled(POLICY_FS_MOUNTS), "[{src: /s, dst: /d, access: ro}]");
 	expect_code("HLP-21");
 	expect_two(BASE "fs: {mounts: [{src: /s, dst: /d}]}\n",
 	    HEAD "fs: {mounts: [{src: /x, dst: /d}]}\n");
 	assert_int_equal(value_of(POLICY_FS_MOUNTS)->items_len, 0);
 	expect_code("HLP-21");
+	assert_string_equal(value_of(POLICY_FS_MOUNTS)->bound_origin.id, "acme/team");
 	/* The same way below both ends is inside. */
 	expect_two(BASE "fs: {mounts: [{src: /s, dst: /d}]}\n",
 	    HEAD "fs: {mounts: [{src: /s/x, dst: /d/x}]}\n");
