@@ -7,14 +7,14 @@ sh-files := $(shell git ls-files '*.sh' .ci/run 2>/dev/null)
 .PHONY: lint check-headers
 lint: check-headers all
 	sh mk/deps.sh lint
-	clang-format --dry-run --Werror $(c-files)
+	@clang-format --dry-run --Werror $(c-files)
 	sh tests/lint/layering.sh
 	sh tests/lint/sizes.sh
 	sh tests/lint/codes.sh
 	sh tests/lint/words.sh
 	sh tests/lint/after-fork.sh
 	sh tests/lint/runner-elf.sh $(B)/hermes-runner
-	shellcheck -S warning $(sh-files)
+	@shellcheck -S warning $(sh-files)
 
 check-headers: $(gen-headers)
 	@set -e; for header in $(headers); do \
