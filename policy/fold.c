@@ -311,6 +311,17 @@ apply_locks(struct policy *policy, const struct policy_read *layer)
 	}
 }
 
+/* A file that says nothing of the mode says enforce: no other file of the stack, which may be the
+ * caller's own, turns its bounds into advice. */
+static void
+fold_silent_mode(struct policy_fold *f)
+{
+	const struct policy_given enforce = { .bound = 0, .at = { 1, 1, 0 } };
+
+	if (!f->layer->is_level && !f->layer->given[POLICY_MODE].is_set)
+		fold_bound(f, POLICY_MODE, &enforce, &f->policy->states[POLICY_MODE]);
+}
+
 int
 policy_fold_layer(struct policy *policy, const struct policy_read *layer, struct diag *diag,
     struct hl_err *err)
@@ -324,6 +335,7 @@ policy_fold_layer(struct policy *policy, const struct policy_read *layer, struct
 		if (given->is_set && !is_locked_out(&f, (enum policy_field)i, given))
 			fold_field(&f, (enum policy_field)i, given);
 	}
+	fold_silent_mode(&f);
 	apply_locks(policy, layer);
 	return f.is_oom ? hl_err_oom(err) : 0;
 }

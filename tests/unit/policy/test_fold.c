@@ -92,6 +92,15 @@ modes(void **state)
 	assert_string_equal(spelled(POLICY_MODE), "warn");
 	expect_two(BASE "mode: enforce\n", HEAD "mode: warn\n");
 	assert_string_equal(spelled(POLICY_MODE), "enforce");
+	/* Silence is enforce, wherever it stands. */
+	expect_two(BASE, HEAD "mode: warn\n");
+	assert_int_equal(value_of(POLICY_MODE)->number, 0);
+	assert_string_equal(value_of(POLICY_MODE)->bound_origin.id, "acme/base");
+	expect_code("HLP-21");
+	expect_two(BASE "mode: warn\n", HEAD);
+	assert_int_equal(value_of(POLICY_MODE)->number, 0);
+	expect_two(BASE "mode: warn\n", HEAD "mode: warn\n");
+	assert_int_equal(value_of(POLICY_MODE)->number, 1);
 	expect_two(BASE "mode: warn\n", HEAD "mode: enforce\n");
 	assert_string_equal(spelled(POLICY_MODE), "enforce");
 }
