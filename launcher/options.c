@@ -228,7 +228,7 @@ read_verb(struct parse *parse)
 		parse->at = is_two ? 3 : 2;
 		return 0;
 	}
-	return unknown_verb(parse, strchr(both, ' ')[1] != '-' ? both : first);
+	return unknown_verb(parse, second[0] != '\0' && second[0] != '-' ? both : first);
 }
 
 static int

@@ -115,6 +115,8 @@ is_final(enum hl_code code)
 static void
 put_help(struct hl_buf *text, const struct conflict *conflict)
 {
+	const struct hl_origin *origin = &conflict->origin;
+	bool is_level = origin->layer != NULL && strcmp(origin->layer, "level") == 0;
 	struct hl_buf help;
 
 	if (is_final(conflict->code)) {
@@ -123,7 +125,9 @@ put_help(struct hl_buf *text, const struct conflict *conflict)
 	}
 	hl_buf_init(&help, 1024);
 	hl_buf_putf(&help, "drop the argument; to permit it, the owner of %s",
-	    conflict->origin.id != NULL ? conflict->origin.id : "that policy");
+	    is_level             ? "the policy that names this level"
+	    : origin->id != NULL ? origin->id
+				 : "that policy");
 	if (conflict->owner[0] != '\0')
 		hl_buf_putf(&help, " (%s)", conflict->owner);
 	hl_buf_puts(&help, " must change the bound");
