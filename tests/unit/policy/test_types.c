@@ -289,11 +289,12 @@ u41_each_key_misspelled_is_an_error(void **state)
 		while (strchr(key, '.') != NULL) {
 			size_t len = strcspn(key, ".");
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%*s%.*s:\n",
-			    (int)depth * 2, "", (int)len, key);
+			    (int)(depth & 7) * 2, "", (int)len, key);
 			key += len + 1;
 			depth++;
 		}
-		snprintf(text + used, sizeof(text) - used, "%*s%sx: 1\n", (int)depth * 2, "", key);
+		snprintf(text + used, sizeof(text) - used, "%*s%sx: 1\n", (int)(depth & 7) * 2, "",
+		    key);
 		expect_error(text, "HLP-04");
 		char wanted[128];
 		snprintf(wanted, sizeof(wanted), "did you mean \"%s\"?", key);
