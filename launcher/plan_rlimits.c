@@ -27,9 +27,10 @@ plan_rlimits(const struct plan *plan, struct runner_spawn *spawn)
 	const struct plan_number *files = &plan->limits[PLAN_LIMIT_FILES];
 	struct rlimit own;
 
-	/* A core file would hold the command's memory, variables too; with a pipe in core_pattern
-	 * it would start a program of the host (core(5)). */
-	add(spawn, RLIMIT_CORE, 0);
+	/* A core file would hold the command's memory, variables too. 1 and not 0: with a pipe in
+	 * core_pattern, 0 still starts that program, outside and as root; 1 is the kernel's word
+	 * for not at all, and too little for a file (core(5), do_coredump). */
+	add(spawn, RLIMIT_CORE, 1);
 	if (!files->has)
 		return;
 	HL_BUG_ON(getrlimit(RLIMIT_NOFILE, &own) != 0);

@@ -268,7 +268,7 @@ add_limits(struct docker_settings *settings, const struct plan *plan,
 		    number->value < SHM_SMALLEST ? SHM_SMALLEST : number->value, &number->origin);
 	if ((number = wanted(plan, facts, PLAN_LIMIT_FILES)) != NULL)
 		add_number(settings, DOCKER_ULIMIT, "nofile", number->value, &number->origin);
-	add_number(settings, DOCKER_ULIMIT, "core", 0, &built_in);
+	add_number(settings, DOCKER_ULIMIT, "core", 1, &built_in);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ like "U32 processes end at the limit" "$out" "fork|Resource temporarily"
 out=$(run -- sh -c 'for i in $(seq 20); do sleep 0 & done; wait; echo all' 2>&1)
 is "U32 and do not below it (sibling)" "$out" all
 is "open files" "$(run -- sh -c 'ulimit -n')" 256
-is "no core files" "$(run -- sh -c 'ulimit -c')" 0
+is "no core files, and no program of core_pattern" "$(run -- sed -n "s/^Max core file size *\([0-9]*\) .*/\1/p" /proc/self/limits)" 1
 out=$(run --result "$result" -- sh -c 'x=$(head -c 400000000 /dev/zero | tr "\0" x); echo $?' 2>&1)
 like "memory ends at the limit, and it is told" "$out" 'HLB-55'
 status_is "a time limit" 124 run --timeout 1s -- sleep 60
