@@ -124,6 +124,16 @@ static const struct rule rules[] = {
 	{ "personality", DEFAULT, true,
 	    { { IS_NOT(0, 0), IS_NOT(0, 8), IS_NOT(0, 0x20000), IS_NOT(0, 0x20008),
 		IS_NOT(0, UINT32_MAX) } } },
+	/* Process 1 is the runner, which has the command's user: its limits and its share of the
+	 * processor are not the command's to change. Targets are a process, a group or, in all
+	 * else, a thread; the runner leads group 1 and has one thread. */
+	{ "prlimit64", DEFAULT, true, { { IS(0, 1) } } },
+	{ "sched_setaffinity", DEFAULT, true, { { IS(0, 1) } } },
+	{ "sched_setattr", DEFAULT, true, { { IS(0, 1) } } },
+	{ "sched_setparam", DEFAULT, true, { { IS(0, 1) } } },
+	{ "sched_setscheduler", DEFAULT, true, { { IS(0, 1) } } },
+	{ "setpriority", DEFAULT, true, { { IS(0, 0), IS(1, 1) }, { IS(0, 1), IS(1, 1) } } },
+	{ "ioprio_set", DEFAULT, true, { { IS(0, 1), IS(1, 1) }, { IS(0, 2), IS(1, 1) } } },
 	/* RENAME_WHITEOUT makes a device that hides files of a layer below. */
 	{ "renameat2", DEFAULT, false, { { ANY_OF(4, 4) } } },
 	/* Devices: S_IFCHR (also 0:0, a whiteout, which needs no capability), S_IFBLK. */
