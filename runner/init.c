@@ -349,5 +349,6 @@ init_call_done(struct init *init)
 		exit.how = call->killed;
 	runner_exit_put(&init->out, &exit);
 	call_close(call);
-	init->state = INIT_IDLE;
+	/* What is still there must not live beside another call. */
+	init->state = call->has_immortals ? INIT_OVER : INIT_IDLE;
 }

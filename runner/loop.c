@@ -127,8 +127,17 @@ init_flush(struct init *init)
 	}
 }
 
-/* The host's word reaches pid 1 as a TERM from outside its namespace: sender 0, made by kill(2) or
- * the kernel, which no process inside can forge. */
+/* An engine that stops a container sends pid 1 a TERM from outside its namespace: sender 0. That is
+ * no proof: a signal for which no queue entry is left (RLIMIT_SIGPENDING of our user, which the
+ * command can use up) arrives without its sender and looks the same. So a native sandbox, whose
+ * launcher has the stream to say it, does not listen. */
+static bool
+is_stop(const struct init *init, const struct signalfd_siginfo *info)
+{
+	return init->is_stdio && info->ssi_signo == SIGTERM && info->ssi_pid == 0 &&
+	       (info->ssi_code == SI_USER || info->ssi_code == SI_KERNEL);
+}
+
 static void
 read_signals(struct init *init)
 {
@@ -136,8 +145,7 @@ read_signals(struct init *init)
 	ssize_t n = read(init->signal_fd, info, sizeof(info));
 
 	for (ssize_t i = 0; i * (ssize_t)sizeof(info[0]) < n; i++)
-		if (info[i].ssi_signo == SIGTERM && info[i].ssi_pid == 0 &&
-		    (info[i].ssi_code == SI_USER || info[i].ssi_code == SI_KERNEL))
+		if (is_stop(init, &info[i]))
 			init_kill(init, RUNNER_CANCELLED);
 	if (init->state != INIT_RUNNING) {
 		struct call ignored = { 0 };
@@ -212,10 +220,10 @@ after_step(struct init *init)
 		call->deadline_ms = 0;
 		tree_end(call);
 	}
-	if (!call->has_ended || !call->is_empty)
+	if (!call->is_empty || (!call->has_ended && !call->has_immortals))
 		return;
 	output_drain(init);
-	if (!output_is_open(call))
+	if (!output_is_open(call) || call->has_immortals)
 		init_call_done(init);
 }
 

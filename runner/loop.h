@@ -31,7 +31,8 @@ struct call {
 	pid_t pid; /* leader of its process group */
 	bool has_ended;
 	int status;             /* of wait4(2), once has_ended */
-	bool is_empty;          /* nothing of the call is left */
+	bool is_empty;          /* nothing of the call is left, or has_immortals */
+	bool has_immortals;     /* KILL did not end all of it: only our own end will */
 	enum runner_how killed; /* KILL came, and why; 0 = not */
 	uint64_t deadline_ms;   /* when killed: TERM becomes KILL; 0 = did */
 	struct usage usage;

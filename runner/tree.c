@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runner/loop.h"
@@ -103,24 +104,32 @@ tree_reap(struct call *call)
 	}
 }
 
+/* A process that changed its user, as `process.caps: [SETUID]` lets it, is not ours to signal, and
+ * would be waited for without end: after the grace it is left to the end of pid 1 or of the
+ * container, which needs no permission. */
 void
 tree_end(struct call *call)
 {
-	struct rusage usage;
-	int status;
+	const uint64_t deadline = init_now_ms() + RUNNER_GRACE_MS;
+	sigset_t set;
 
 	if (call->is_empty)
 		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
 	tree_signal(SIGKILL);
-	for (;;) {
-		pid_t pid = wait4(-1, &status, __WALL, &usage);
-		if (pid < 0 && errno == EINTR)
-			continue;
-		if (pid < 0)
+	while (!tree_reap(call)) {
+		const uint64_t now = init_now_ms();
+		if (now >= deadline) {
+			call->has_immortals = true;
 			break;
-		note(call, pid, status, &usage);
+		}
+		/* SIGCHLD is blocked: one that came since the reaping waits for us here. */
+		const struct timespec patience = { .tv_sec = (time_t)((deadline - now) / 1000),
+			.tv_nsec = (long)((deadline - now) % 1000) * 1000000 };
+		sigtimedwait(&set, NULL, &patience);
 		if (!is_pid_1())
-			tree_signal(SIGKILL); /* what that one left to us */
+			tree_signal(SIGKILL); /* what the dead left to us */
 	}
 	call->is_empty = true;
 }

@@ -119,6 +119,21 @@ if [ "$(id -u)" = 0 ]; then
 	status_is "user: unless degrade.allow names it" 0 as user "$LAUNCH" --policy "$soft" -- true
 	like "user: and that is told" "$out" 'degraded: limits\.memory'
 
+	# What changed its user is not the runner's to signal: its end is pid 1's, and nobody waits for more.
+	changed=$(policy changed <<'Y'
+version: 1
+id: local/changed
+level: open@1
+backends: [local]
+local: {isolation: confined}
+process: {allow_root: true, caps: [SETUID, SETGID], no_new_privs: true, seccomp: {profile: default}}
+limits: {wall: 30s}
+Y
+	)
+	status_is "root: a process of another user inside holds up no end" 6 as root "$LAUNCH" --policy "$changed" -- \
+		sh -c 'setpriv --reuid=1000 --regid=1000 --clear-groups sleep 86397 & sleep 0.5; exit 6'
+	if wait_until 5 gone 86397; then pass "root: and is gone with it"; else fail "root: and is gone with it"; fi
+
 	# A runner that somebody else could have changed.
 	chmod 777 "$TMP/bin/hermes-runner"
 	status_is "root: a runner that others can write is refused (HLB-22)" 125 as root "$LAUNCH" --policy "$plain" -- true
