@@ -187,12 +187,21 @@ put_option(char *at, const char *name, uint64_t number, unsigned base)
 int
 apply_tmpfs_over(int fd, const struct confine_op *op, const struct confinement *confinement)
 {
-	char options[160];
+	enum {
+		BYTES_PER_INODE = 1024,
+		INODES_MIN = 1024
+	};
+	char options[192];
 	unsigned long flags = MS_NOSUID | MS_NODEV;
 	char *end = put_option(options, "mode=", op->mode != 0 ? op->mode : 0755, 8);
 
-	if (op->size > 0)
+	/* Names and inodes are memory that the size does not count, and by default there may be as
+	 * many as fit into half of the machine (tmpfs(5)): what is small has few. */
+	if (op->size > 0) {
+		uint64_t inodes = op->size / BYTES_PER_INODE;
 		end = put_option(end, ",size=", op->size, 10);
+		end = put_option(end, ",nr_inodes=", inodes > INODES_MIN ? inodes : INODES_MIN, 10);
+	}
 	if ((confinement->flags & CONFINE_IDENTITY) != 0) {
 		end = put_option(end, ",uid=", confinement->uid, 10);
 		put_option(end, ",gid=", confinement->gid, 10);

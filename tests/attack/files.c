@@ -336,6 +336,31 @@ fill(const char *path, size_t mebibytes)
 	return status;
 }
 
+/* Empty files have no size, and yet each is memory. */
+static long
+many_files(void)
+{
+	enum {
+		MANY = 70000
+	};
+	char name[64];
+	long made = 0;
+
+	if (mkdir("/tmp/hl-many", 0700) != 0)
+		return -(long)errno;
+	for (; made < MANY; made++) {
+		snprintf(name, sizeof(name), "/tmp/hl-many/%ld", made);
+		if (mknod(name, S_IFREG | 0600, 0) != 0)
+			break;
+	}
+	for (long i = 0; i < made; i++) {
+		snprintf(name, sizeof(name), "/tmp/hl-many/%ld", i);
+		unlink(name);
+	}
+	rmdir("/tmp/hl-many");
+	return made < MANY ? CAPPED : 0;
+}
+
 static long
 fill_tmp(void)
 {
@@ -466,6 +491,7 @@ const struct attempt attempts_files[] = {
 	{ "dev_tun", dev_tun, 0 },
 	{ "dev_vsock", dev_vsock, 0 },
 	{ "fork_many", fork_many, 0 },
+	{ "many_files", many_files, 0 },
 	{ "fill_tmp", fill_tmp, 0 },
 	{ "fill_shm", fill_shm, 0 },
 	{ "open_many", open_many, 0 },

@@ -3,6 +3,7 @@
  */
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -103,6 +105,81 @@ stop_init(void)
 		return -(long)errno;
 	usleep(20000);
 	return HARMLESS;
+}
+
+/* The runner has our user, and what it is limited to would be ours to say. The values are those
+ * that it has anyway: where it is allowed, nothing changes. */
+static long
+limit_init(void)
+{
+	const struct rlimit same = { RLIM_INFINITY, RLIM_INFINITY };
+
+	return answer(prlimit(1, RLIMIT_FSIZE, &same, NULL));
+}
+
+static long
+idle_init(void)
+{
+	const struct sched_param none = { 0 };
+
+	return answer(syscall(SYS_sched_setscheduler, 1, SCHED_OTHER, &none)); /* musl has none */
+}
+
+static long
+pin_init(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(1, sizeof(set), &set) != 0)
+		return -(long)errno;
+	return answer(sched_setaffinity(1, sizeof(set), &set));
+}
+
+static long
+nice_init(void)
+{
+	return answer(setpriority(PRIO_PROCESS, 1, 0));
+}
+
+static long
+nice_group_of_init(void)
+{
+	return answer(setpriority(PRIO_PGRP, 1, 0));
+}
+
+/* With the queue of our user full, a signal loses its sender and looks like one from outside. If
+ * the runner believes it, this whole program is ended, and the script misses it. */
+static long
+forge_stop(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		sigset_t all;
+		sigfillset(&all);
+		sigprocmask(SIG_BLOCK, &all, NULL);
+		while (sigqueue(getpid(), SIGRTMIN + 1, (union sigval){ 0 }) == 0)
+			;
+		syscall(SYS_tgkill, 1, 1, SIGTERM);
+		usleep(100000);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -(long)errno;
+	return HARMLESS;
+}
+
+/* 0 is no dump to a file, but a program in core_pattern is started all the same, outside; 1 is
+ * neither. */
+static long
+core_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_CORE, &limit) != 0)
+		return -(long)errno;
+	return limit.rlim_cur == 1 ? ABSENT : 0;
 }
 
 /* Is the script's own process, outside, to be seen? */
@@ -345,6 +422,12 @@ const struct attempt attempts_proc[] = {
 	{ "exe_write_self", exe_write_self, 0 },
 	{ "kill_init", kill_init, ONLY_INSIDE },
 	{ "stop_init", stop_init, ONLY_INSIDE },
+	{ "limit_init", limit_init, 0 },
+	{ "idle_init", idle_init, 0 },
+	{ "pin_init", pin_init, 0 },
+	{ "nice_init", nice_init, 0 },
+	{ "nice_group", nice_group_of_init, 0 },
+	{ "forge_stop", forge_stop, ONLY_INSIDE },
 	{ "see_host", see_host, 0 },
 	{ "host_in_cmdline", host_in_cmdline, 0 },
 	{ "kcore", kcore, 0 },
@@ -373,6 +456,7 @@ const struct attempt attempts_proc[] = {
 	{ "caps_bounding", caps_bounding, 0 },
 	{ "caps_ambient", caps_ambient, 0 },
 	{ "dump_core", dump_core, 0 },
+	{ "core_limit", core_limit, 0 },
 };
 
 const size_t attempts_proc_len = sizeof(attempts_proc) / sizeof(attempts_proc[0]);
