@@ -98,6 +98,31 @@ read_member(struct policy_reader *r, const struct member *member, const struct n
 	return is_good;
 }
 
+static void
+help_members(struct policy_reader *r, const char *const *names, size_t n)
+{
+	struct hl_buf list HL_AUTO(hl_buf_done) = { 0 };
+
+	hl_buf_init(&list, 256);
+	for (size_t i = 0; i < n; i++)
+		hl_buf_putf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
+	policy_diag_help(r->diag, "its keys are: %s", list.failed ? "" : list.data);
+}
+
+/* Keys of other sections are no help here: "mode" of a mount is not "network.mode". */
+static void
+unknown_member(struct policy_reader *r, const struct node *key, const char *const *names, size_t n)
+{
+	policy_diag_error(r->diag, HLP_04, policy_at(key), "unknown key \"%s\"", key->text);
+	if (!policy_diag_is_kept(r->diag))
+		return;
+	const char *near = hl_nearest(key->text, names, n);
+	if (near != NULL)
+		policy_diag_help(r->diag, "did you mean \"%s\"?", near);
+	else
+		help_members(r, names, n);
+}
+
 /* All members of one mapping; values[i] belongs to members[i]. */
 static bool
 read_members(struct policy_reader *r, const char *key, const struct node *node,
@@ -109,6 +134,9 @@ read_members(struct policy_reader *r, const char *key, const struct node *node,
 
 	for (; n < MEMBERS_MAX && members[n].key != NULL; n++)
 		names[n] = members[n].key;
+	/* "/srv:/data:ro" or "/tmp" in place of a mapping. */
+	if (!is_good && node->kind == NODE_SCALAR && node->len > 0 && policy_diag_is_kept(r->diag))
+		help_members(r, names, n);
 	for (const struct node *child = is_good ? node->first : NULL; child != NULL;
 	     child = child->next) {
 		size_t i = 0;
@@ -121,7 +149,7 @@ read_members(struct policy_reader *r, const char *key, const struct node *node,
 		if (i < n)
 			is_good = read_member(r, &members[i], child, &values[i]) && is_good;
 		else {
-			policy_unknown_key(r, child->key, "", names, n);
+			unknown_member(r, child->key, names, n);
 			is_good = false;
 		}
 	}
