@@ -28,6 +28,7 @@ build_deny_list(struct judge *judge)
 		.gid = getgid(),
 		.state_dir = judge->request->state_dir,
 	};
+	char cwd[PATH_MAX];
 	struct plan plan = { .endpoint = socket, .endpoint_origin = endpoint->origin };
 
 	if (judge->deny != NULL)
@@ -38,7 +39,11 @@ build_deny_list(struct judge *judge)
 		plan.endpoint = NULL;
 	if (host_account(host.uid, &judge->account, judge->err) != 0)
 		return -1;
+	if (getcwd(cwd, sizeof(cwd)) == NULL)
+		return hl_err_sys(judge->err, HLU_02, "cannot tell the working directory");
+	host.user = judge->account.user;
 	host.home = judge->account.home;
+	host.cwd = cwd;
 	judge->deny = calloc(1, sizeof(*judge->deny));
 	if (judge->deny == NULL)
 		return hl_err_oom(judge->err);

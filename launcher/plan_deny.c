@@ -264,8 +264,37 @@ add_run(struct deny_list *list, const struct policy *policy, const struct host *
 	return add_policies(list, policy, err);
 }
 
+/* Where the working directory will be: the list is made before it, because it is judged by it. */
 static int
-add_authored(struct deny_list *list, const struct policy *policy, struct hl_err *err)
+workdir_of(const struct policy *policy, const struct host *host, char **ret_path,
+    struct hl_err *err)
+{
+	const char *asked = policy_get(policy, POLICY_FS_WORKDIR)->items[0].mount.src;
+	bool has_path = asked != NULL && asked[0] != '\0';
+	HL_AUTO_FREE char *text = NULL;
+
+	if (has_path && plan_text_expand(asked, host, NULL, &text, err) != 0)
+		return hl_err_wrap(err, "fs.workdir.path");
+	*ret_path = plan_path_settle(has_path ? text : host->cwd);
+	return *ret_path != NULL ? 0 : hl_err_oom(err);
+}
+
+static int
+expand(const struct policy *policy, const struct host *host, const char *text, char **ret_text,
+    struct hl_err *err)
+{
+	HL_AUTO_FREE char *workdir = NULL;
+
+	if (workdir_of(policy, host, &workdir, err) != 0)
+		return -1;
+	if (plan_text_expand(text, host, workdir, ret_text, err) != 0)
+		return hl_err_wrap(err, "fs.deny");
+	return 0;
+}
+
+static int
+add_authored(struct deny_list *list, const struct policy *policy, const struct host *host,
+    struct hl_err *err)
 {
 	const struct policy_value *value = policy_get(policy, POLICY_FS_DENY);
 
@@ -276,9 +305,12 @@ add_authored(struct deny_list *list, const struct policy *policy, struct hl_err 
 			.reason = "covered by fs.deny",
 			.origin = item->origin,
 		};
-		int rc = strncmp(item->text, "~/", 2) == 0
-			     ? add_homes(list, item->text + 2, &like, err)
-			     : add_pattern(list, item->text, &like, err);
+		HL_AUTO_FREE char *text = NULL;
+		if (expand(policy, host, item->text, &text, err) != 0)
+			return -1;
+		/* A name with a wildcard in it covers what it matches, itself among it. */
+		int rc = strncmp(text, "~/", 2) == 0 ? add_homes(list, text + 2, &like, err)
+						     : add_pattern(list, text, &like, err);
 		if (rc != 0)
 			return -1;
 	}
@@ -296,7 +328,8 @@ deny_list_build(const struct policy *policy, const struct host *host, const stru
 	for (size_t i = 0; i < HL_ARRAY_SIZE(deny_rows); i++)
 		if (add_row(&list, &deny_rows[i], host, err) != 0)
 			return -1;
-	if (add_run(&list, policy, host, plan, err) != 0 || add_authored(&list, policy, err) != 0)
+	if (add_run(&list, policy, host, plan, err) != 0 ||
+	    add_authored(&list, policy, host, err) != 0)
 		return -1;
 	*ret_list = list;
 	list = (struct deny_list){ 0 };

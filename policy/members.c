@@ -92,7 +92,9 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	policy_diag_error(r->diag, HLP_14, policy_at(node),
 	    "%s must be an absolute path in normal form, not \"%.60s\"", key, text);
 	policy_diag_help(r->diag,
-	    "begin with / or ${workdir}, ${home} or ${state}; no .., no //, no / at the end");
+	    strcmp(key, "fs.deny") == 0
+		? "begin with /, ~/ or ${workdir}, ${home} or ${state}; no .., no //, no / at the end"
+		: "begin with / or ${workdir}, ${home} or ${state}; no .., no //, no / at the end");
 	return false;
 }
 

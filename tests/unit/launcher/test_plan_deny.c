@@ -104,6 +104,28 @@ test_authored(void **state)
 	assert_false(is_covered(fixture, at(fixture, "work/a/.env")));
 }
 
+/* A placeholder names the same places as the path that it stands for. */
+static void
+test_authored_placeholders(void **state)
+{
+	struct fixture *fixture = *state;
+	char text[512];
+
+	make_dir(at(fixture, "work/a"));
+	make_file(at(fixture, "work/a/.env"), "x");
+	make_file(at(fixture, "work/b.pem"), "x");
+	assert_planned(fixture, "fs: {deny: [\"${workdir}/**/.env\", \"${workdir}/b.pem\"]}\n");
+	assert_true(is_covered(fixture, at(fixture, "work/a/.env")));
+	assert_true(is_covered(fixture, at(fixture, "work/b.pem")));
+	assert_false(is_covered(fixture, at(fixture, "work/a")));
+	/* The working directory is the policy's, where it names one. */
+	snprintf(text, sizeof(text),
+	    "fs: {workdir: {path: \"%s/a\", access: rw}, deny: [\"${workdir}/.env\"]}\n",
+	    fixture->work);
+	assert_planned(fixture, text);
+	assert_true(is_covered(fixture, at(fixture, "work/a/.env")));
+}
+
 /* On docker only what a mount shows is covered. */
 static void
 test_container(void **state)
@@ -244,6 +266,7 @@ main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test_setup_teardown(test_builtin, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_authored, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_authored_placeholders, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_state_is_covered, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u49_policy_in_workdir, setup, teardown),
