@@ -8,6 +8,9 @@
  * backend;
  *  - a control that degrade.allow names: a warning.
  */
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
 #include <string.h>
 
 #include "base/base.h"
@@ -126,8 +129,11 @@ note_idle(const struct policy *policy, const struct plan *plan, struct plan_note
 	const struct policy_value *allow_root = policy_get(policy, POLICY_PROCESS_ALLOW_ROOT);
 	bool is_root = plan->user_kind == PLAN_USER_IMAGE || plan->uid == 0;
 
-	if (policy_get(policy, POLICY_LIMITS_OUTPUT)->is_explicit)
-		hl_strv_add(&notes->lines,
+	const struct policy_value *output = policy_get(policy, POLICY_LIMITS_OUTPUT);
+	/* Whoever asks for it with this run expects it of this run. */
+	bool is_asked = output->origin.layer != NULL && strcmp(output->origin.layer, "caller") == 0;
+	if (output->is_explicit)
+		hl_strv_add(is_asked ? &notes->warnings : &notes->lines,
 		    "limits.output has no effect on run: a single run streams its output");
 	if (caps->items_len > 0 && !is_root)
 		hl_strv_addf(&notes->lines,
@@ -172,6 +178,41 @@ note_policies(const struct policy *policy, const struct plan *plan, struct plan_
 	}
 }
 
+/* By the mode bits alone: false also where an access list, or a map of users, could say otherwise.
+ */
+static bool
+is_closed_to(const char *path, uid_t uid, gid_t gid)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || getxattr(path, "system.posix_acl_access", NULL, 0) > 0)
+		return false;
+	if (st.st_uid == uid)
+		return (st.st_mode & S_IWUSR) == 0;
+	if (st.st_gid == gid)
+		return (st.st_mode & S_IWGRP) == 0;
+	return (st.st_mode & S_IWOTH) == 0;
+}
+
+/* A root caller's command is somebody else, and "Permission denied" from a compiler says not why.
+ */
+static void
+note_workdir(const struct host *host, const struct plan *plan, struct plan_notes *notes)
+{
+	if (host->uid != 0 || plan->user_kind == PLAN_USER_IMAGE || plan->uid == 0)
+		return;
+	for (size_t i = 0; i < plan->mounts_len; i++) {
+		const struct plan_mount *mount = &plan->mounts[i];
+		if (!mount->is_workdir || !mount->is_writable || mount->is_volume ||
+		    !is_closed_to(mount->src, plan->uid, plan->gid))
+			continue;
+		hl_strv_addf(&notes->warnings,
+		    "the command runs as %u:%u, which cannot write the working directory '%s'; "
+		    "see 'As root' in README.md",
+		    plan->uid, plan->gid, mount->src);
+	}
+}
+
 int
 plan_notes(const struct policy *policy, const struct host *host, const struct plan *plan,
     struct plan_notes *ret_notes, struct hl_err *err)
@@ -183,6 +224,7 @@ plan_notes(const struct policy *policy, const struct host *host, const struct pl
 	hl_strv_init(&notes.withheld, PLAN_ENV_MAX);
 	plan_env_notes(policy, host, plan, &notes);
 	note_policies(policy, plan, &notes);
+	note_workdir(host, plan, &notes);
 	if (plan_effect(policy, plan, &notes, err) != 0 ||
 	    hl_strv_check(&notes.warnings, "warnings", err) != 0 ||
 	    hl_strv_check(&notes.lines, "notes", err) != 0 ||

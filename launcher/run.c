@@ -86,6 +86,20 @@ settle_conflicts(struct run *run, struct hl_err *err)
 	return -1;
 }
 
+/* Only what a policy can do without is offered as a degradation: naming another control there
+ * changes nothing. */
+static int
+help_gap(const struct control_gap *gap, const char *name, struct hl_err *err)
+{
+	bool is_limit = strncmp(name, "limits.", 7) == 0;
+
+	if (is_limit || gap->control == CONTROL_LANDLOCK)
+		return hl_err_help(err, "%slet the policy say degrade: {allow: [%s]} to go without",
+		    is_limit ? "give the caller a control group (see POLICY.md), or " : "", name);
+	return hl_err_help(err, "let the policy give %s another value, or name another backend",
+	    name);
+}
+
 /* Gaps: refused, or degraded loudly. */
 static int
 settle_gaps(struct run *run, struct hl_err *err)
@@ -98,8 +112,7 @@ settle_gaps(struct run *run, struct hl_err *err)
 		if (!gap->may_degrade && is_enforcing(run)) {
 			hl_err_set(err, HLD_01, "%s cannot be applied by backend %s here: %s", name,
 			    run->backend->name, gap->reason);
-			return hl_err_help(err,
-			    "mend that, or let the policy say degrade: {allow: [%s]}", name);
+			return help_gap(gap, name, err);
 		}
 		report_note("warning: degraded: %s is not applied: %s [%s]", name, gap->reason,
 		    hl_code_info(HLD_01)->id);
@@ -109,7 +122,7 @@ settle_gaps(struct run *run, struct hl_err *err)
 	return 0;
 }
 
-/* Settings without effect, variables that are not there: told on every run. */
+/* Settings without effect, variables that are not there: told on every run; lesser ones by -v. */
 static int
 tell_warnings(const struct run *run, struct hl_err *err)
 {
@@ -119,6 +132,8 @@ tell_warnings(const struct run *run, struct hl_err *err)
 		return -1;
 	for (size_t i = 0; i < notes.warnings.len; i++)
 		report_note("warning: %s", notes.warnings.v[i]);
+	for (size_t i = 0; report_is_verbose() && i < notes.lines.len; i++)
+		report_note("%s", notes.lines.v[i]);
 	plan_notes_done(&notes);
 	return 0;
 }

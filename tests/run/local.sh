@@ -21,6 +21,7 @@ Y
 )
 strict=$(local_policy strict <<<'local: {isolation: strict}')
 proxy=$(local_policy proxy <<<'network: {mode: proxy}')
+rooted=$(local_policy rooted <<<'process: {allow_root: true}')
 scrub=$(policy scrub <<'Y'
 version: 1
 id: local/scrub
@@ -96,6 +97,7 @@ for caller in $CALLERS; do
 	status_is "$caller: network.mode proxy has no enforcer here" 125 run --policy "$proxy" --network proxy -- true
 	like "$caller: it is told" "$out" 'HLD-01|HLB-29|HLD-2'
 	status_is "$caller: isolation scrub has no enforcer here" 125 run --policy "$scrub" -- true
+	unlike "$caller: and no degradation is offered, since none would help" "$out" 'degrade:'
 	like "$caller: it is told" "$out" 'HLD-01|HLB-29'
 
 	out=$(run explain --policy "$few" -- true)
@@ -140,6 +142,22 @@ Y
 	like "root: HLB-22 is told" "$out" HLB-22
 	chmod 755 "$TMP/bin/hermes-runner"
 	status_is "root: the same runner, safe again" 0 as root "$LAUNCH" --policy "$plain" -- true
+fi
+
+# A root caller's command is somebody else; a directory that is closed to it is told before it fails.
+if [ "$CALLERS" != self ]; then
+	as root true
+	chmod 755 "$TMP/work.root"
+	status_is "root: a working directory of root's cannot be written" 1 as root "$LAUNCH" --policy "$plain" -- touch new
+	like "root: and that is told" "$out" 'warning: the command runs as 65534:65534, which cannot write the working directory'
+	status_is "root: a command that may be root writes it" 0 as root "$LAUNCH" --policy "$rooted" -- touch new
+	is "root: without a warning" "$out" ""
+	rm -f "$TMP/work.root/new"
+	chmod 1777 "$TMP/work.root"
+	status_is "root: one that is open can be (sibling)" 0 as root "$LAUNCH" --policy "$plain" -- touch new
+	is "root: and nothing is told" "$out" ""
+	rm -f "$TMP/work.root/new"
+	chmod 777 "$TMP/work.root"
 fi
 
 # Many at once, sharing the common group that the last of them removes.
