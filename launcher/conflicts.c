@@ -234,7 +234,10 @@ static int
 judge_mode(struct judge *judge)
 {
 	const struct request_item *item = &judge->request->mode;
-	struct ask ask = { item->argument, "--mode", item->text };
+	char asked_text[64];
+	snprintf(asked_text, sizeof(asked_text), "--mode=%.40s",
+	    item->text != NULL ? item->text : "");
+	struct ask ask = { item->argument, "--mode", asked_text };
 	struct cause cause = { .cause = CAUSE_FINAL, .control = "mode" };
 	const char *const *words = policy_field_words(POLICY_MODE);
 	const struct policy_value *value = policy_get(judge->policy, POLICY_MODE);

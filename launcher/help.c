@@ -13,7 +13,7 @@ static void
 overview(FILE *out)
 {
 	fputs("hermes-launch runs a command under a policy, confined, and records it.\n\n"
-	      "usage: hermes-launch [run] --policy FILE [OPTION...] -- PROG [ARG...]\n"
+	      "usage: hermes-launch [run] [OPTION...] -- PROG [ARG...]\n"
 	      "       hermes-launch VERB [OPTION...]\n\nverbs:\n",
 	    out);
 	for (size_t i = 0; i < VERB_MAX; i++)

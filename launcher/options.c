@@ -182,11 +182,33 @@ short_options(struct parse *parse)
 	return 0;
 }
 
+/* "audit" alone is half a verb; its whole ones are named: "audit show or audit verify". */
+static bool
+half_verb(struct parse *parse, const char *text)
+{
+	struct hl_buf whole HL_AUTO(hl_buf_done) = { 0 };
+	size_t len = strlen(text);
+
+	hl_buf_init(&whole, 256);
+	for (size_t i = 0; i < VERB_MAX; i++) {
+		const char *words = verb_rows[i].words;
+		if (strncmp(words, text, len) == 0 && words[len] == ' ')
+			hl_buf_putf(&whole, "%s%s", whole.len > 0 ? " or " : "", words);
+	}
+	if (whole.failed || whole.len == 0)
+		return false;
+	hl_err_set(parse->err, HLU_01, "'%.80s' is only half a verb", text);
+	hl_err_help(parse->err, "it is %s", whole.data);
+	return true;
+}
+
 static int
 unknown_verb(struct parse *parse, const char *text)
 {
 	const char *names[VERB_MAX];
 
+	if (half_verb(parse, text))
+		return -1;
 	for (size_t i = 0; i < VERB_MAX; i++)
 		names[i] = verb_rows[i].words;
 	hl_err_set(parse->err, HLU_01, "'%.80s' is not a verb", text);
@@ -312,7 +334,7 @@ options_parse(int argc, char **argv, struct request *ret_request, struct hl_err 
 		return hl_err_set(err, HLU_01, "both -c and a command are given");
 	if (ret_request->shell_text == NULL && ret_request->argv_len == 0) {
 		hl_err_set(err, HLU_01, "no command is given");
-		return hl_err_help(err, "hermes-launch --policy FILE -- PROG [ARG...]");
+		return hl_err_help(err, "hermes-launch [OPTION...] -- PROG [ARG...]");
 	}
 	return 0;
 }

@@ -171,8 +171,12 @@ plan_network(const struct policy *policy, struct plan *plan, struct hl_err *err)
 	hl_err_set(err, HLD_21, "network.mode %s is not offered on %s: %s",
 	    policy_field_words(POLICY_NETWORK_MODE)[mode], plan->backend, why);
 	err->where = value->origin.where;
-	return hl_err_help(err, "ask for 'none'%s",
-	    plan_is_local(plan) ? " or 'host'" : ", 'bridge' or 'host'");
+	/* Only what the policy's bound leaves is worth asking for. */
+	bool is_open = !value->is_bounded || value->bound_number >= PLAN_NETWORK_HOST;
+	bool has_bridge =
+	    !plan_is_local(plan) && (is_open || value->bound_number >= PLAN_NETWORK_BRIDGE);
+	return hl_err_help(err, "write network: {mode: none}%s%s", has_bridge ? ", or bridge" : "",
+	    is_open ? ", or host" : "");
 }
 
 static int

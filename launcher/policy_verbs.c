@@ -30,6 +30,10 @@ load_policy(const struct request_items *files, const struct host *host, struct p
 	/* The findings have told the place, and its name goes with them. */
 	if (status != 0)
 		err->where = (struct hl_where){ 0 };
+	/* They are printed, and the first of them is not told twice. */
+	if (status != 0 && findings->errors > 0)
+		hl_err_set(err, err->code, "the policy is refused: %zu error%s", findings->errors,
+		    findings->errors == 1 ? "" : "s");
 	return status;
 }
 

@@ -131,7 +131,9 @@ on_exit(struct session_loop *loop, const struct runner_frame *frame)
 		hl_buf_printable(&subject, ended.subject, strlen(ended.subject));
 		hl_err_set(&result->err, ended.code == 127 ? HLB_04 : HLB_05,
 		    "cannot start '%.300s': %s", subject.data,
-		    ended.sys_errno != 0 ? strerror(ended.sys_errno) : "not found in PATH");
+		    ended.sys_errno != 0                 ? strerror(ended.sys_errno)
+		    : strchr(ended.subject, '/') != NULL ? "no such program inside"
+							 : "not found in PATH");
 		hl_buf_done(&subject);
 	}
 	loop->has_exit = true;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The README is true: its first policy is written as it stands there, and each of its commands is run as
-# it stands there, from the root of the checkout. The docker commands get an engine of our own.
+# it stands there, from the root of the checkout. The docker commands get an engine of our own. POLICY.md
+# is true as far as its policy is one, and it names each key.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 # shellcheck source=../lib/docker.sh
@@ -14,6 +15,13 @@ export HERMES_LAUNCH_STATE=$TMP/state.readme PATH=$TMP/bin:$PATH
 
 awk '/^```yaml$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$ROOT/README.md" >.hermes/policy.yaml
 like "the README holds a policy" "$(cat .hermes/policy.yaml)" '^version: 1$'
+
+all=$(awk '/^```yaml$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$ROOT/POLICY.md" | policy all)
+status_is "POLICY.md holds a policy" 0 hermes-launch policy check "$all"
+is "POLICY.md: its policy has no warning" "$out" "$all: ok (0 warnings)"
+while IFS= read -r key; do
+	like "POLICY.md names $key" "$(cat "$ROOT/POLICY.md")" "^\\| \`$key\` "
+done < <(sed -n 's/^POLICY_FIELD([A-Z_]*,[[:space:]]*"\([a-z._]*\)".*/\1/p' "$ROOT/policy/fields.def")
 
 docker_up "$TMP/engine"
 commands=0

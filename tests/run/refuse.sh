@@ -77,6 +77,14 @@ for caller in $CALLERS; do
 
 	refused "$caller: an unknown key (U41)" 'HLP-[0-9]+' --policy "$unknown"
 	like "$caller: U41 the nearest key is named" "$out" 'did you mean "?network'
+	is "$caller: what is wrong is told once" "$(grep -c 'unknown key' <<<"$out")" 1
+	like "$caller: and then that the policy is refused" "$out" '^hermes-launch: the policy is refused: 1 error \[HLP-04\]$'
+	refused "$caller: a looser mode" HLC-06 --policy "$good" --mode warn
+	like "$caller: it is shown as it was asked" "$out" 'refused: --mode=warn loosens mode'
+	status_is "$caller: a check of a file that is not there" 66 as "$caller" "$LAUNCH" policy check "$TMP/policy/none.yaml"
+	status_is "$caller: a check of a bad policy (sibling)" 1 as "$caller" "$LAUNCH" policy check "$unknown"
+	status_is "$caller: a program that is named by a path" 127 as "$caller" "$LAUNCH" --policy "$good" -- ./none
+	like "$caller: is not looked for in PATH" "$out" "cannot start './none': no such program inside"
 	refused "$caller: a control without an enforcer" 'HL[CD]-[0-9]+' --policy "$bridge"
 	refused "$caller: a backend that is not in this version" 'HLB-[0-9]+' --policy "$podman"
 	refused "$caller: an override past the bound" 'HLC-[0-9]+' --policy "$good" --network host

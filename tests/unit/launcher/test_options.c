@@ -137,6 +137,8 @@ test_refusals(void **state)
 		{ "-p", "a", "--timeout", "1s", "--timeout", "2s", "--", "true" },
 		{ "polcy", "check", "a" },
 		{ "policy", "chek", "a" },
+		{ "policy" },
+		{ "audit", "--help" },
 		{ "policy", "check", "--mount", "a:b" },
 		{ "audit", "verify", "--policy", "a" },
 		{ "-Z", "--", "true" },
@@ -152,6 +154,11 @@ test_refusals(void **state)
 	}
 	assert_int_equal(PARSE("--polcy", "a", "--", "true"), -1);
 	assert_string_equal(err.help, "did you mean '--policy'?");
+	assert_int_equal(PARSE("audit"), -1);
+	assert_string_equal(err.msg, "'audit' is only half a verb");
+	assert_string_equal(err.help, "it is audit show or audit verify");
+	assert_int_equal(PARSE("ls"), -1);
+	assert_string_equal(err.msg, "'ls' is not a verb");
 }
 
 /* U128: the order of the options does not matter. */
