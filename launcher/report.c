@@ -124,7 +124,8 @@ put_help(struct hl_buf *text, const struct conflict *conflict)
 		return;
 	}
 	hl_buf_init(&help, 1024);
-	hl_buf_putf(&help, "drop the argument; to permit it, the owner of %s",
+	hl_buf_putf(&help, "%s; to permit it, the owner of %s",
+	    strcmp(conflict->door, "environment") == 0 ? "unset the variable" : "drop the argument",
 	    is_level             ? "the policy that names this level"
 	    : origin->id != NULL ? origin->id
 				 : "that policy");
