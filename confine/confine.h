@@ -206,6 +206,9 @@ struct confine_cgroup {
  */
 int confine_cgroup_create(const struct confine_limits *limits, const char *name,
     struct confine_cgroup *ret_cgroup, struct hl_err *err) HL_MUST_CHECK;
+/* Whether the kernel ended something in them for want of memory: memory.events of v2, and
+ * memory.oom_control of v1 since Linux 4.13. Before they are removed. */
+bool confine_cgroup_was_oom(const struct confine_cgroup *cgroup);
 /* Kills what is in them and removes them; waits at most two seconds. Idempotent. */
 int confine_cgroup_remove(struct confine_cgroup *cgroup, struct hl_err *err) HL_MUST_CHECK;
 /* The same for the janitor, which may neither allocate nor print: signal-safety(7) calls only. */

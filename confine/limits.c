@@ -368,6 +368,33 @@ confine_cgroup_create(const struct confine_limits *limits, const char *name,
 	return confine_cgroup_create_at(&host, limits, name, ret_cgroup, err);
 }
 
+bool
+confine_cgroup_was_oom(const struct confine_cgroup *cgroup)
+{
+	static const char *const files[] = { "memory.events", "memory.oom_control" };
+	static const char key[] = "oom_kill ";
+	const struct cgroup_host host = { 0 };
+	const struct making making = { .host = &host };
+	char text[1024];
+
+	if ((cgroup->applied & (1U << CONFINE_LIMIT_MEMORY)) == 0)
+		return false;
+	for (size_t i = 0; i < cgroup->dirs_len * HL_ARRAY_SIZE(files); i++) {
+		const char *dir = cgroup->dirs[i / HL_ARRAY_SIZE(files)];
+		const char *file = files[i % HL_ARRAY_SIZE(files)];
+		if (read_file(&making, dir, file, text, sizeof(text)) != 0)
+			continue;
+		for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+			line += *line == '\n';
+			if (strncmp(line, key, sizeof(key) - 1) == 0 &&
+			    strcmp(line + sizeof(key) - 1, "0") != 0 &&
+			    strncmp(line + sizeof(key) - 1, "0\n", 2) != 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 int
 confine_cgroup_remove(struct confine_cgroup *cgroup, struct hl_err *err)
 {

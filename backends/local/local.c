@@ -28,6 +28,7 @@
 
 struct local_sandbox {
 	struct confine_cgroup cgroup;
+	uint64_t memory; /* the limit, bytes */
 	struct janitor *janitor;
 	bool has_nproc;
 };
@@ -353,6 +354,7 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
 	struct local_sandbox *own = calloc(1, sizeof(*own));
 	if (own == NULL)
 		return hl_err_oom(err);
+	own->memory = plan->limits[PLAN_LIMIT_MEMORY].value;
 	sandbox.private_data = own;
 	hl_buf_init(&sandbox.lock, RUNNER_PAYLOAD_MAX);
 	hl_strv_init(&sandbox.image_env, 1);
@@ -387,7 +389,14 @@ backend_stop(struct sandbox *sandbox, struct hl_err *err)
 		       errno == EINTR)
 			;
 	}
+	bool was_oom = confine_cgroup_was_oom(&own->cgroup);
 	status = confine_cgroup_remove(&own->cgroup, err);
+	if (status == 0 && was_oom) {
+		struct hl_buf size HL_AUTO(hl_buf_done) = { 0 };
+		hl_buf_init(&size, 64);
+		hl_buf_put_size(&size, own->memory);
+		status = hl_err_set(err, HLB_55, "the memory limit of %s was reached", size.data);
+	}
 	janitor_end(own->janitor);
 	confine_cgroup_done(&own->cgroup);
 	free(own);

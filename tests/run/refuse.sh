@@ -130,6 +130,7 @@ for caller in $CALLERS; do
 		out=$(as "$caller" "$LAUNCH" --policy "$memory" -- sh -c 'head -c 200000000 /dev/zero | tail -c 199999999 >/dev/null' 2>&1)
 		isnt=$?
 		if [ "$isnt" -ne 0 ]; then pass "$caller: 200 MB do not fit into 64 MiB"; else fail "$caller: 200 MB do not fit into 64 MiB"; fi
+		like "$caller: and that is told" "$out" 'the memory limit of 64MiB was reached \[HLB-55\]'
 		status_is "$caller: without the limit they do (sibling)" 0 as "$caller" "$LAUNCH" --policy "$good" -- sh -c 'head -c 200000000 /dev/zero | tail -c 199999999 >/dev/null'
 	fi
 
