@@ -207,7 +207,10 @@ policy_diag_seal(struct diag *diag, const struct policy_source *source, const st
 		    policy_line_is_private(source, root, finding->where.line))
 			continue;
 		const char *line = policy_source_line(source, finding->where.line, &len);
-		finding->line = len > 0 ? strndup(line, len) : NULL;
+		/* What is far behind the place is not shown: of a line of 1 MiB, not a copy each.
+		 */
+		size_t shown = (size_t)finding->where.column + finding->width + (size_t)WINDOW * 4;
+		finding->line = len > 0 ? strndup(line, len < shown ? len : shown) : NULL;
 	}
 	if (diag->first < out->len)
 		sort_findings(out->items + diag->first, out->len - diag->first);

@@ -43,6 +43,7 @@ struct policy_source {
 	bool has_hidden;  /* such characters were reported: values with them say no more */
 	uint32_t *starts; /* offset of each line */
 	size_t lines;
+	size_t last_len; /* bytes of the last line */
 	/* Where the last libyaml mark was: marks nearly always move forward. */
 	size_t mark_index;
 	size_t mark_offset;

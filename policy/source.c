@@ -138,6 +138,18 @@ scan(struct policy_source *source, struct diag *diag)
 	return true;
 }
 
+/* Looked for once: a file can be one line of 1 MiB with a place in it for every value. A scan that
+ * broke off knows no line after the one it stopped in. */
+static size_t
+last_line_len(const struct policy_source *source)
+{
+	const char *start = source->bytes + source->starts[source->lines - 1];
+	size_t len = source->len - source->starts[source->lines - 1];
+	const char *end = memchr(start, '\n', len);
+
+	return end != NULL ? (size_t)(end - start) : len;
+}
+
 int
 policy_source_init(struct policy_source *source, struct diag *diag, bool *ret_is_text,
     struct hl_err *err)
@@ -151,6 +163,7 @@ policy_source_init(struct policy_source *source, struct diag *diag, bool *ret_is
 		return hl_err_oom(err);
 	source->lines = 1;
 	*ret_is_text = !has_foreign_encoding(source, diag) && scan(source, diag);
+	source->last_len = last_line_len(source);
 	return 0;
 }
 
@@ -168,13 +181,8 @@ policy_source_line(const struct policy_source *source, uint32_t line, size_t *re
 	if (line == 0 || line > source->lines)
 		return "";
 	const char *start = source->bytes + source->starts[line - 1];
-	/* A scan that broke off knows no line after the one it stopped in. */
 	size_t len = line < source->lines ? source->starts[line] - 1 - source->starts[line - 1]
-					  : source->len - source->starts[line - 1];
-	if (line == source->lines) {
-		const char *end = memchr(start, '\n', len);
-		len = end != NULL ? (size_t)(end - start) : len;
-	}
+					  : source->last_len;
 	if (len > 0 && start[len - 1] == '\r')
 		len--;
 	*ret_len = len;
