@@ -201,6 +201,13 @@ put_passed(const struct policy_value *pass, const struct host *host, struct plan
 	return 0;
 }
 
+bool
+plan_env_is_private(const struct policy *policy, const char *name)
+{
+	return passed_by(policy_get(policy, POLICY_ENV_PASS), name) != NULL &&
+	       !is_among(plain_names, HL_ARRAY_SIZE(plain_names), name);
+}
+
 static int
 put_set(const struct policy *policy, struct plan *plan, struct hl_err *err)
 {

@@ -142,6 +142,8 @@ int plan_effect(const struct policy *policy, const struct plan *plan, struct pla
 void plan_env_done(struct plan *plan);
 /* Neither passed from the caller nor set by the policy. */
 bool plan_env_is_built(const struct plan_env *env);
+/* Passes by env.pass, and its value is no plain setting of a terminal. */
+bool plan_env_is_private(const struct policy *policy, const char *name);
 void plan_env_notes(const struct policy *policy, const struct host *host, const struct plan *plan,
     struct plan_notes *notes);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/plan_parts.h"
 #include "launcher/run.h"
 
 #include "base/banned.h"
@@ -47,6 +48,42 @@ add_caller_secrets(struct run *run, struct hl_err *err)
 	for (size_t i = 0; i < run->request->env.len; i++)
 		if (add_entry(run, run->request->env.items[i].text, err) != 0)
 			return -1;
+	return 0;
+}
+
+static bool
+is_asked_to_pass(const struct request *request, const char *name)
+{
+	for (size_t i = 0; i < request->env.len; i++)
+		if (strcmp(request->env.items[i].text, name) == 0)
+			return true;
+	return false;
+}
+
+int
+record_policy_secrets(struct run *run, struct hl_err *err)
+{
+	const struct policy_value *set = policy_get(run->policy, POLICY_ENV_SET);
+
+	if (run->audit == NULL)
+		return 0;
+	for (size_t i = 0; i < set->items_len; i++) {
+		const struct policy_item *item = &set->items[i];
+		if (add_secret(run, item->name, strlen(item->name), item->text, err) != 0)
+			return -1;
+	}
+	for (char *const *entry = run->host.environ_; *entry != NULL; entry++) {
+		char name[129];
+		size_t len = strcspn(*entry, "=");
+		if (len >= sizeof(name))
+			continue;
+		memcpy(name, *entry, len);
+		name[len] = '\0';
+		if ((plan_env_is_private(run->policy, name) ||
+			is_asked_to_pass(run->request, name)) &&
+		    add_entry(run, *entry, err) != 0)
+			return -1;
+	}
 	return 0;
 }
 

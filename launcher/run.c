@@ -57,7 +57,9 @@ settle_policy(struct run *run, struct hl_err *err)
 		} else if (!has_audit) {
 			report_note("warning: running without an audit log: %s", audit_err.msg);
 		} else {
-			status = record_policy_load(run, &findings, err);
+			status = record_policy_secrets(run, err);
+			if (status == 0)
+				status = record_policy_load(run, &findings, err);
 		}
 	}
 	policy_findings_done(&findings);

@@ -36,6 +36,8 @@ struct run {
 /* The ledger. Each returns -1 when a record could not be written and the policy requires the log.
  */
 int record_open(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+/* What the policy sets and lets pass, before any record repeats what was asked. */
+int record_policy_secrets(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_policy_load(struct run *run, const struct policy_findings *findings,
     struct hl_err *err) HL_MUST_CHECK;
 /* findings NULL: the policy itself is good, and what was asked cannot be done under it. */

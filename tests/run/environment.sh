@@ -86,6 +86,8 @@ Y
 	is "$caller: U20 the value is in no argv" "$hits" 0
 	is "$caller: U17 the value is in no state file" "$(grep -rl 'S3CRET-777' "$TMP/state.$caller" | wc -l)" 0
 	GITLAB_TOKEN=canary-S3CRET-777 run "$LAUNCH" --policy "$token" -- sh -c 'echo canary-S3CRET-777 Y2FuYXJ5LVMzQ1JFVC03Nzc=' >/dev/null
+	GITLAB_TOKEN=canary-S3CRET-777 run "$LAUNCH" --policy "$token" --mount /canary-S3CRET-777:/usr -- true >/dev/null 2>&1
+	like "$caller: a known value in a refused request is redacted" "$(run "$LAUNCH" audit show --format json)" 'asked.*redacted:env:GITLAB_TOKEN'
 	is "$caller: a known value in argv is redacted in the log" "$(grep -rlE 'S3CRET-777|Y2FuYXJ5LVMzQ1JFVC03Nzc' "$TMP/state.$caller" | wc -l)" 0
 	like "$caller: the redaction names the variable" "$(cat "$TMP"/state."$caller"/audit/*/*.jsonl)" 'redacted:env:GITLAB_TOKEN'
 	is "$caller: state files are private" "$(find "$TMP/state.$caller" -type f -perm /077 | wc -l)" 0
