@@ -60,9 +60,38 @@ names_control(const struct policy_read *layer, const char *control)
 	return NULL;
 }
 
+static bool
+sets_control(const struct policy_read *layer, const char *control)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		if (layer->given[i].is_set &&
+		    hl_glob_match(control, policy_field_key((enum policy_field)i)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the file sets the control (or one of a pattern), itself or by its level. */
+static bool
+asks_for(const struct policy *policy, size_t i, const char *control)
+{
+	const struct policy_read *layer = policy->layers[i];
+
+	if (sets_control(layer, control))
+		return true;
+	for (size_t j = 0; layer->level != NULL && j < i; j++) {
+		const struct policy_read *level = policy->layers[j];
+		if (level->is_level && strcmp(level->name, layer->level) == 0)
+			return sets_control(level, control);
+	}
+	return false;
+}
+
 /*
- * Some layer names the control, and no file that speaks of degradation leaves it out: a list is all
- * that its author allows. A level grants, but forbids nothing to those who say more.
+ * Some layer names the control, no file before it asks for the control without naming it, and no
+ * file that speaks of degradation leaves it out: a list is all that its author allows, and what was
+ * asked for is not taken back by somebody later. A level grants, but forbids nothing to those who
+ * say more.
  */
 bool
 policy_may_degrade(const struct policy *policy, const char *control, struct hl_origin *ret_origin)
@@ -73,7 +102,8 @@ policy_may_degrade(const struct policy *policy, const char *control, struct hl_o
 	for (size_t i = 0; i < policy->layers_len; i++) {
 		const struct policy_read *layer = policy->layers[i];
 		const struct policy_mark *found = names_control(layer, control);
-		if (found == NULL && layer->has_degrade && !layer->is_level)
+		if (found == NULL && !layer->is_level &&
+		    (layer->has_degrade || (first == NULL && asks_for(policy, i, control))))
 			return false;
 		if (found == NULL || first != NULL)
 			continue;

@@ -268,7 +268,31 @@ was_listed(const struct policy *policy, size_t layers, const char *name)
 	return false;
 }
 
-/* The names that hold in every file; a pattern counts as a name of its own. */
+/* Whether a name that holds in the whole stack takes the control. */
+static bool
+is_told(const struct policy *policy, const char *control)
+{
+	for (size_t i = 0; i < policy->layers_len; i++) {
+		const struct policy_read *layer = policy->layers[i];
+		for (size_t j = 0; j < layer->degrade.len; j++) {
+			const char *name = layer->degrade.v[j].text;
+			if (policy_may_degrade(policy, name, NULL) && hl_glob_match(name, control))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void
+put_degraded(struct show *s, const char *name, bool *is_first)
+{
+	hl_buf_puts(s->out, *is_first ? "degrade: {allow: [" : ", ");
+	policy_put_scalar(s->out, name);
+	*is_first = false;
+}
+
+/* The names that hold in every file; a pattern counts as a name of its own, and where it does not
+ * hold as a whole, what is left of it is named. */
 static void
 put_degrade(struct show *s)
 {
@@ -279,13 +303,15 @@ put_degrade(struct show *s)
 		has_any = has_any || layer->has_degrade;
 		for (size_t j = 0; j < layer->degrade.len; j++) {
 			const char *name = layer->degrade.v[j].text;
-			if (!policy_may_degrade(s->policy, name, NULL) ||
-			    was_listed(s->policy, i, name))
-				continue;
-			hl_buf_puts(s->out, is_first ? "degrade: {allow: [" : ", ");
-			policy_put_scalar(s->out, name);
-			is_first = false;
+			if (policy_may_degrade(s->policy, name, NULL) &&
+			    !was_listed(s->policy, i, name))
+				put_degraded(s, name, &is_first);
 		}
+	}
+	for (size_t i = 0; has_any && i < POLICY_FIELD_MAX; i++) {
+		const char *key = policy_field_key((enum policy_field)i);
+		if (policy_may_degrade(s->policy, key, NULL) && !is_told(s->policy, key))
+			put_degraded(s, key, &is_first);
 	}
 	if (has_any)
 		hl_buf_puts(s->out, is_first ? "degrade: {allow: []}\n" : "]}\n");

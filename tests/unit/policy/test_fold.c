@@ -103,6 +103,14 @@ modes(void **state)
 	assert_int_equal(value_of(POLICY_MODE)->number, 1);
 	expect_two(BASE "mode: warn\n", HEAD "mode: enforce\n");
 	assert_string_equal(spelled(POLICY_MODE), "enforce");
+	/* Silence is enforce, whoever is silent. */
+	expect_two(BASE, HEAD "mode: warn\n");
+	assert_string_equal(spelled(POLICY_MODE), "enforce");
+	expect_code("HLP-21");
+	expect_two(BASE "mode: warn\n", HEAD);
+	assert_string_equal(spelled(POLICY_MODE), "enforce");
+	expect_two(BASE "mode: warn\n", HEAD "mode: warn\n");
+	assert_string_equal(spelled(POLICY_MODE), "warn");
 }
 
 static void

@@ -181,6 +181,17 @@ degradation_must_hold_in_every_file(void **state)
 	assert_false(policy_may_degrade(t.policy, "limits.memory", NULL));
 	stack_load_two(BASE, HEAD "degrade: {allow: [\"limits.*\"]}\n");
 	assert_true(policy_may_degrade(t.policy, "limits.memory", NULL));
+	/* What an earlier file asks for is not taken back by a later one. */
+	stack_load_two(BASE "limits: {memory: 1GiB}\n", HEAD "degrade: {allow: [\"limits.*\"]}\n");
+	assert_false(policy_may_degrade(t.policy, "limits.memory", NULL));
+	assert_true(policy_may_degrade(t.policy, "limits.cpus", NULL));
+	stack_load_two("version: 1\nid: acme/base\nlayer: org\nlevel: baseline@1\n",
+	    HEAD "degrade: {allow: [\"*\"]}\n");
+	assert_false(policy_may_degrade(t.policy, "local.isolation", NULL));
+	assert_true(policy_may_degrade(t.policy, "limits.cpus", NULL));
+	stack_load_two(BASE "limits: {memory: 1GiB}\ndegrade: {allow: [limits.memory]}\n",
+	    HEAD "limits: {memory: 512MiB}\n");
+	assert_true(policy_may_degrade(t.policy, "limits.memory", NULL));
 	stack_load_two(BASE "degrade: {allow: [\"limits.*\"]}\n",
 	    HEAD "degrade: {allow: [limits.memory, fs.landlock]}\n");
 	assert_true(policy_may_degrade(t.policy, "limits.memory", NULL));
