@@ -143,15 +143,30 @@ static const struct rule rules[] = {
 	    { { FIELD(2, 0170000, 020000) }, { FIELD(2, 0170000, 060000) } } },
 };
 
+/* The upper half of an argument, for conditions. */
+#define HIGH(arg) (6 + (arg))
+
+/*
+ * Answered with success and not done, in every profile: a core limit of 1, which the sandbox has,
+ * is the kernel's word for "not even to a pipe" (core(5)). A command that lowers it to 0, as some
+ * do out of care, would have its crash start the host's core_pattern program, outside and as root.
+ * Not in the OCI form, which has no such answer.
+ */
+static const struct rule pretences[] = {
+	{ "setrlimit", NEVER, false, { { IS(0, 4) } } },
+	{ "prlimit64", NEVER, false,
+	    { { IS(1, 4), IS_NOT(2, 0) }, { IS(1, 4), IS_NOT(HIGH(2), 0) } } },
+};
+
 struct call {
 	const char *name;
 	enum set set;
 	int number; /* given, then resolved; < 0: not on this architecture */
-	const struct rule *rule;
+	const struct rule *rule, *pretence;
 };
 
 static struct call calls[] = {
-#define SYSCALL(name, set, number) { #name, set, number, NULL },
+#define SYSCALL(name, set, number) { #name, set, number, NULL, NULL },
 #include "confine/syscalls.def"
 #undef SYSCALL
 };
@@ -192,6 +207,9 @@ resolve(void)
 		for (size_t k = 0; k < COUNT(rules); k++)
 			if (strcmp(rules[k].name, calls[i].name) == 0)
 				calls[i].rule = &rules[k];
+		for (size_t k = 0; k < COUNT(pretences); k++)
+			if (strcmp(pretences[k].name, calls[i].name) == 0)
+				calls[i].pretence = &pretences[k];
 	}
 	qsort(calls, COUNT(calls), sizeof(calls[0]), by_number);
 }
@@ -245,20 +263,28 @@ return_value(enum answer answer)
 	return SECCOMP_RET_ERRNO | ENOSYS;
 }
 
+/* Where an argument's half stands: both architectures are little-endian. */
+static uint32_t
+argument_offset(unsigned argument)
+{
+	uint32_t base = (uint32_t)offsetof(struct seccomp_data, args);
+
+	return argument < HIGH(0) ? base + 8 * argument : base + 8 * (argument - HIGH(0)) + 4;
+}
+
 static void
-emit_clause(struct program *program, const struct condition *conditions)
+emit_clause(struct program *program, const struct condition *conditions, uint32_t answer)
 {
 	size_t jumps[CONDITIONS_MAX], n = 0;
 
 	for (; n < CONDITIONS_MAX && conditions[n].is_set; n++) {
 		const struct condition *condition = &conditions[n];
-		emit(program, BPF_LD | BPF_W | BPF_ABS,
-		    (uint32_t)offsetof(struct seccomp_data, args) + 8 * condition->argument);
+		emit(program, BPF_LD | BPF_W | BPF_ABS, argument_offset(condition->argument));
 		if (condition->mask != UINT32_MAX)
 			emit(program, BPF_ALU | BPF_AND | BPF_K, condition->mask);
 		jumps[n] = emit(program, BPF_JMP | BPF_JEQ | BPF_K, condition->value);
 	}
-	emit(program, BPF_RET | BPF_K, return_value(ANSWER_REFUSE));
+	emit(program, BPF_RET | BPF_K, answer);
 	/* A condition that does not hold leads behind the clause. */
 	for (size_t i = 0; i < n; i++) {
 		uint8_t out = (uint8_t)(program->len - jumps[i] - 1);
@@ -273,16 +299,23 @@ emit_clause(struct program *program, const struct condition *conditions)
 struct range {
 	uint32_t first;
 	enum answer answer;
-	const struct rule *rule;
+	const struct rule *rule, *pretence;
 };
+
+static void
+emit_rule(struct program *program, const struct rule *rule, uint32_t answer)
+{
+	for (size_t i = 0; rule != NULL && i < CLAUSES_MAX; i++)
+		if (rule->clauses[i][0].is_set)
+			emit_clause(program, rule->clauses[i], answer);
+}
 
 static void
 emit_tree(struct program *program, const struct range *ranges, size_t len)
 {
 	if (len == 1) {
-		for (size_t i = 0; ranges->rule != NULL && i < CLAUSES_MAX; i++)
-			if (ranges->rule->clauses[i][0].is_set)
-				emit_clause(program, ranges->rule->clauses[i]);
+		emit_rule(program, ranges->rule, return_value(ANSWER_REFUSE));
+		emit_rule(program, ranges->pretence, SECCOMP_RET_ERRNO);
 		emit(program, BPF_RET | BPF_K, return_value(ranges->answer));
 		return;
 	}
@@ -311,7 +344,7 @@ add_range(struct range *ranges, size_t *len, struct range range)
 	const struct range *last = *len > 0 ? &ranges[*len - 1] : NULL;
 
 	if (last != NULL && last->answer == range.answer && last->rule == NULL &&
-	    range.rule == NULL)
+	    last->pretence == NULL && range.rule == NULL && range.pretence == NULL)
 		return;
 	ranges[(*len)++] = range;
 }
@@ -327,13 +360,13 @@ make_ranges(struct range *ranges, enum set profile)
 			continue;
 		uint32_t number = (uint32_t)calls[i].number;
 		if (number > next)
-			add_range(ranges, &len, (struct range){ next, ANSWER_ABSENT, NULL });
+			add_range(ranges, &len, (struct range){ next, ANSWER_ABSENT, NULL, NULL });
 		add_range(ranges, &len,
 		    (struct range){ number, answer_of(&calls[i], profile),
-			rule_of(&calls[i], profile) });
+			rule_of(&calls[i], profile), calls[i].pretence });
 		next = number + 1;
 	}
-	add_range(ranges, &len, (struct range){ next, ANSWER_ABSENT, NULL });
+	add_range(ranges, &len, (struct range){ next, ANSWER_ABSENT, NULL, NULL });
 	return len;
 }
 

@@ -33,6 +33,7 @@
 enum {
 	REFUSED = SECCOMP_RET_ERRNO | EPERM,
 	ABSENT = SECCOMP_RET_ERRNO | ENOSYS,
+	PRETENDED = SECCOMP_RET_ERRNO, /* success, and nothing done */
 	ALLOWED = SECCOMP_RET_ALLOW
 };
 
@@ -142,6 +143,12 @@ static const struct question questions[] = {
 	{ SYS_personality, { 0x40000 }, { REFUSED, REFUSED, ALLOWED } },
 	{ SYS_prlimit64, { 0, 4, 0 }, { ALLOWED, ALLOWED, ALLOWED } },
 	{ SYS_prlimit64, { HIGH | 1, 4, 0 }, { REFUSED, REFUSED, ALLOWED } },
+	/* RLIMIT_CORE stays what the sandbox set; a pointer may have a low half of zero. */
+	{ SYS_prlimit64, { 0, 4, 0x1000 }, { PRETENDED, PRETENDED, PRETENDED } },
+	{ SYS_prlimit64, { 0, HIGH | 4, 0x700000000 }, { PRETENDED, PRETENDED, PRETENDED } },
+	{ SYS_prlimit64, { 0, 7, 0x1000 }, { ALLOWED, ALLOWED, ALLOWED } },
+	{ SYS_setrlimit, { 4, 0x1000, 0 }, { PRETENDED, PRETENDED, PRETENDED } },
+	{ SYS_setrlimit, { 7, 0x1000, 0 }, { ALLOWED, ALLOWED, ALLOWED } },
 	{ SYS_sched_setscheduler, { 1, 5, 0 }, { REFUSED, REFUSED, ALLOWED } },
 	{ SYS_sched_setaffinity, { 2, 8, 0 }, { ALLOWED, ALLOWED, ALLOWED } },
 	{ SYS_sched_setaffinity, { 1, 8, 0 }, { REFUSED, REFUSED, ALLOWED } },
