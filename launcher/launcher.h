@@ -212,6 +212,9 @@ bool report_is_verbose(void);
 void report_error(const struct hl_err *err);
 void report_findings(const struct policy_findings *findings, const struct request *request);
 void report_conflict(const struct conflict *conflict);
+/* Silent with --quiet. */
 void report_note(const char *format, ...) HL_PRINTF(1, 2);
+/* A weaker mode is always told, --quiet or not. */
+void report_warning(const char *format, ...) HL_PRINTF(1, 2);
 
 #endif

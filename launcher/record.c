@@ -117,7 +117,7 @@ append(struct run *run, struct audit_record *record, struct hl_err *err)
 	if (audit_append(run->audit, record, NULL, err) == 0)
 		return 0;
 	if (run->policy != NULL && policy_get(run->policy, POLICY_AUDIT_REQUIRED)->number == 0) {
-		report_note("warning: the audit log could not be written: %s", err->msg);
+		report_warning("the audit log could not be written: %s", err->msg);
 		return 0;
 	}
 	return -1;

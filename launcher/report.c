@@ -173,23 +173,40 @@ report_conflict(const struct conflict *conflict)
 	emit(&text);
 }
 
-void
-report_note(const char *format, ...)
+static void
+tell(const char *kind, const char *format, va_list ap)
 {
 	struct hl_buf text, line;
-	va_list ap;
 
-	if (is_quiet)
-		return;
 	hl_buf_init(&line, 4096);
-	va_start(ap, format);
 	hl_buf_vputf(&line, format, ap);
-	va_end(ap);
-	begin(&text, "", "");
+	begin(&text, kind, "\033[1;33m");
 	hl_buf_printable(&text, line.data, line.len);
 	hl_buf_putc(&text, '\n');
 	hl_buf_done(&line);
 	emit(&text);
+}
+
+void
+report_note(const char *format, ...)
+{
+	va_list ap;
+
+	if (is_quiet)
+		return;
+	va_start(ap, format);
+	tell("", format, ap);
+	va_end(ap);
+}
+
+void
+report_warning(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	tell("warning", format, ap);
+	va_end(ap);
 }
 
 bool

@@ -30,8 +30,9 @@ result_open(struct run *run, struct hl_err *err)
 			    target);
 		return 0;
 	}
-	run->result_fd =
-	    open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+	/* O_NONBLOCK: a FIFO that nobody reads is an error, not a wait. */
+	run->result_fd = open(target,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
 	if (run->result_fd < 0)
 		return hl_err_sys(err, HLU_04, "cannot write '%s'", target);
 	return 0;
@@ -116,6 +117,6 @@ result_write(struct run *run)
 	hl_json_end_object(&json);
 	hl_buf_putc(&out, '\n');
 	if (out.failed || hl_write_full(run->result_fd, out.data, out.len) != 0)
-		report_note("warning: the result object could not be written");
+		report_warning("the result object could not be written");
 	hl_buf_done(&out);
 }

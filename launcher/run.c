@@ -55,7 +55,7 @@ settle_policy(struct run *run, struct hl_err *err)
 			*err = audit_err;
 			status = -1;
 		} else if (!has_audit) {
-			report_note("warning: running without an audit log: %s", audit_err.msg);
+			report_warning("running without an audit log: %s", audit_err.msg);
 		} else {
 			status = record_policy_secrets(run, err);
 			if (status == 0)
@@ -116,7 +116,7 @@ settle_gaps(struct run *run, struct hl_err *err)
 			    run->backend->name, gap->reason);
 			return help_gap(gap, name, err);
 		}
-		report_note("warning: degraded: %s is not applied: %s [%s]", name, gap->reason,
+		report_warning("degraded: %s is not applied: %s [%s]", name, gap->reason,
 		    hl_code_info(HLD_01)->id);
 		if (record_degraded(run, gap, err) != 0)
 			return -1;
@@ -278,8 +278,13 @@ finish(struct run *run)
 {
 	struct hl_err err;
 
-	if (run->has_sandbox && run->backend->stop(&run->sandbox, &err) != 0)
-		report_error(&err);
+	/* What could not be cleaned up is an error of the run, also when the command ended well. */
+	if (run->has_sandbox && run->backend->stop(&run->sandbox, &err) != 0) {
+		if (run->result.err.code == HL_OK)
+			run->result.err = err;
+		else
+			report_error(&err);
+	}
 	if (run->result.err.code != HL_OK)
 		report_error(&run->result.err);
 	if (run->result.how == RUNNER_TIMED_OUT)

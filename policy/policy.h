@@ -207,7 +207,8 @@ struct policy_layer {
 
 size_t policy_layers_len(const struct policy *policy);
 const struct policy_layer *policy_layer_at(const struct policy *policy, size_t i);
-/* SHA-256 of the canonical text of the effective policy: equal policies, equal digests. */
+/* SHA-256 of the canonical text of the effective policy, of env.set the names only: equal policies,
+ * equal digests. */
 const char *policy_effective_sha256(const struct policy *policy);
 /* Name of the strictest level in the stack, e.g. "restricted@1". */
 const char *policy_level(const struct policy *policy);

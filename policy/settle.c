@@ -226,7 +226,7 @@ policy_seal_digest(struct policy *policy, struct hl_err *err)
 	struct hl_buf body;
 
 	hl_buf_init(&body, (size_t)POLICY_FILE_MAX * 4);
-	if (policy_put_body(policy, 0, &body, err) != 0) {
+	if (policy_put_body(policy, POLICY_BODY_NAMES, &body, err) != 0) {
 		hl_buf_done_secret(&body);
 		return -1;
 	}

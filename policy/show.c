@@ -211,6 +211,14 @@ put_open_field(struct show *s, enum policy_field field, const struct policy_valu
 	snprintf(s->section, sizeof(s->section), "%s.", key);
 }
 
+/* For the digest: a value of a variable may be private, and the hash of a short one tells it. */
+static void
+put_names(struct show *s, const struct policy_value *value)
+{
+	for (size_t i = 0; i < value->items_len; i++)
+		hl_buf_putf(s->out, "%s ", value->items[i].name);
+}
+
 static void
 put_field(struct show *s, enum policy_field field)
 {
@@ -231,7 +239,9 @@ put_field(struct show *s, enum policy_field field)
 		return;
 	}
 	hl_buf_putf(s->out, "%*s%s: ", (int)depth_of(key) * 2, "", last != NULL ? last + 1 : key);
-	if (value->kind == POLICY_KIND_HOME)
+	if ((s->flags & POLICY_BODY_NAMES) != 0 && value->kind == POLICY_KIND_MAP)
+		put_names(s, value);
+	else if (value->kind == POLICY_KIND_HOME)
 		put_home(s, value);
 	else if (is_alone(s, field, value))
 		policy_value_format(value, field, s->out);

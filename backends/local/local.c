@@ -173,10 +173,45 @@ backend_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_
 /* ------------------------------------------------------------------------------------------------
  * Start
  */
+/* A file that is covered or read-only inside, but lies below a writable mount, must not come in by
+ * the caller's descriptor: that descriptor's own mount is the host's, /proc/self/fd/0 opens it
+ * anew, and Landlock's rule for the writable mount lets it. */
+static bool
+is_closed_inside(const struct plan *plan, const char *path)
+{
+	bool is_closed = false, is_writable = false;
+
+	for (size_t i = 0; i < plan->deny.len; i++)
+		is_closed = is_closed || hl_path_is_beneath(path, plan->deny.v[i]);
+	for (size_t i = 0; i < plan->mounts_len; i++) {
+		const struct plan_mount *mount = &plan->mounts[i];
+		if (mount->is_volume || !hl_path_is_beneath(path, mount->src))
+			continue;
+		is_writable = is_writable || mount->is_writable;
+		is_closed = is_closed || !mount->is_writable;
+	}
+	return is_closed && is_writable;
+}
+
+static int
+check_file(const struct plan *plan, int fd, struct hl_err *err)
+{
+	HL_AUTO_FREE char *path = hl_path_of_fd(fd);
+
+	if (path == NULL)
+		return hl_err_sys(err, HLB_23, "descriptor %d cannot be examined", fd);
+	if (!is_closed_inside(plan, path))
+		return 0;
+	hl_err_set(err, HLB_23, "descriptor %d is '%.300s', which is covered or read-only inside",
+	    fd, path);
+	return hl_err_help(err,
+	    "let another program read or write it: cat FILE | hermes-launch ...");
+}
+
 /* A directory among 0-2 is a way out of the new root (CVE-2024-21626); so is an O_PATH descriptor.
  */
 static int
-check_stdio(struct hl_err *err)
+check_stdio(const struct plan *plan, struct hl_err *err)
 {
 	for (int fd = 0; fd <= 2; fd++) {
 		struct stat st;
@@ -186,6 +221,8 @@ check_stdio(struct hl_err *err)
 		if (S_ISDIR(st.st_mode) || (flags & O_PATH) != 0)
 			return hl_err_set(err, HLB_23, "descriptor %d is a %s", fd,
 			    S_ISDIR(st.st_mode) ? "directory" : "path descriptor");
+		if (S_ISREG(st.st_mode) && check_file(plan, fd, err) != 0)
+			return -1;
 	}
 	return 0;
 }
@@ -337,7 +374,7 @@ check_enforceable(const struct plan *plan, const struct lowered *lowered, struct
 	if (plan->network == PLAN_NETWORK_PROXY || plan->network == PLAN_NETWORK_BRIDGE)
 		return hl_err_set(err, HLB_29,
 		    "network.mode: the native sandbox has none and host only");
-	return check_stdio(err);
+	return check_stdio(plan, err);
 }
 
 static int backend_stop(struct sandbox *sandbox, struct hl_err *err);

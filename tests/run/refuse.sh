@@ -116,7 +116,11 @@ for caller in $CALLERS; do
 	[ "$caller" != user ] || chown -R $NOBODY "$TMP/work.$caller/.hermes"
 	status_is "$caller: U49 .hermes/policy.yaml is found and used" 0 as "$caller" "$LAUNCH" -- true
 	status_is "$caller: U49 and cannot be changed from inside" 1 as "$caller" "$LAUNCH" -- sh -c 'echo x >>.hermes/policy.yaml || exit 1'
-	rm -rf "$TMP/work.$caller/.hermes" "$TMP/work.$caller/inside.yaml"
+	status_is "$caller: a policy as stdin would be open for writing (HLB-23)" 125 as "$caller" bash -c '"$1" -- true <.hermes/policy.yaml' - "$LAUNCH"
+	like "$caller: HLB-23 is told" "$out" 'HLB-23'
+	echo data >"$TMP/work.$caller/data"
+	status_is "$caller: another file as stdin is fine (sibling)" 0 as "$caller" bash -c '"$1" -- cat <data' - "$LAUNCH"
+	rm -rf "$TMP/work.$caller/.hermes" "$TMP/work.$caller/inside.yaml" "$TMP/work.$caller/data"
 	[ "$caller" != root ] || chmod 777 "$TMP/work.root"
 
 	if [ "$caller" = user ]; then
