@@ -210,6 +210,14 @@ append_locked(struct audit *audit, const struct entry *entry, uint64_t *ret_seq,
 	return 0;
 }
 
+int
+audit_flush(struct audit *audit, struct hl_err *err)
+{
+	if (fdatasync(audit->segment) != 0)
+		return hl_err_sys(err, HLA_01, "cannot flush the audit log to its disk");
+	return 0;
+}
+
 static int
 append_entry(struct audit *audit, const struct entry *entry, uint64_t *ret_seq, struct hl_err *err)
 {
@@ -221,9 +229,7 @@ append_entry(struct audit *audit, const struct entry *entry, uint64_t *ret_seq, 
 	audit_lock_drop(audit->lock);
 	if (rc != 0)
 		return -1;
-	if (audit_event_is_durable(entry->event) && fdatasync(audit->segment) != 0)
-		return hl_err_sys(err, HLA_01, "cannot flush the audit log to its disk");
-	return 0;
+	return audit_event_is_durable(entry->event) ? audit_flush(audit, err) : 0;
 }
 
 int

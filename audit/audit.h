@@ -92,6 +92,10 @@ void audit_put_strings(struct audit *audit, struct audit_record *record, const c
     char *const *texts, size_t n);
 /* A record that is not appended after all. audit_append() does this itself. */
 void audit_record_done(struct audit_record *record);
+/* Returns when everything that was appended is on the disk (fdatasync(2)). A run's start is flushed
+ * by this, after its sandbox was made and before its command is started: the two take their time
+ * side by side. */
+int audit_flush(struct audit *audit, struct hl_err *err) HL_MUST_CHECK;
 /* Writes it; durable events return only after fdatasync(2). *ret_seq may be NULL. The record is
  * done afterwards, also on failure. */
 int audit_append(struct audit *audit, struct audit_record *record, uint64_t *ret_seq,

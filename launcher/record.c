@@ -109,18 +109,21 @@ record_open(struct run *run, struct hl_err *err)
 	return -1;
 }
 
-/* Ends a record. Without a log there is nothing to do; a failing log is fatal where it is required.
- */
+/* A failing log is fatal where it is required. */
+static int
+settle_failure(const struct run *run, const struct hl_err *err)
+{
+	if (run->policy == NULL || policy_get(run->policy, POLICY_AUDIT_REQUIRED)->number != 0)
+		return -1;
+	report_warning("the audit log could not be written: %s", err->msg);
+	return 0;
+}
+
+/* Ends a record. Without a log there is nothing to do. */
 static int
 append(struct run *run, struct audit_record *record, struct hl_err *err)
 {
-	if (audit_append(run->audit, record, NULL, err) == 0)
-		return 0;
-	if (run->policy != NULL && policy_get(run->policy, POLICY_AUDIT_REQUIRED)->number == 0) {
-		report_warning("the audit log could not be written: %s", err->msg);
-		return 0;
-	}
-	return -1;
+	return audit_append(run->audit, record, NULL, err) == 0 ? 0 : settle_failure(run, err);
 }
 
 static void
@@ -343,6 +346,14 @@ record_start(struct run *run, struct hl_err *err)
 		return -1;
 	run->was_recorded = true;
 	return 0;
+}
+
+int
+record_flush(struct run *run, struct hl_err *err)
+{
+	if (run->audit == NULL || audit_flush(run->audit, err) == 0)
+		return 0;
+	return settle_failure(run, err);
 }
 
 int

@@ -202,11 +202,20 @@ fill_spawn(const struct run *run, struct runner_spawn *spawn)
 	plan_rlimits(plan, spawn);
 }
 
+/* The record that the run starts is on the disk before the command is started. */
+static int
+flush_start(void *context, struct hl_err *err)
+{
+	return record_flush(context, err);
+}
+
 static int
 call(struct run *run, struct hl_err *err)
 {
 	struct runner_spawn spawn;
 	struct session_call session = { .spawn = &spawn,
+		.before_spawn = flush_start,
+		.context = run,
 		.stdin_fd = 0,
 		.stdout_fd = 1,
 		.stderr_fd = 2 };

@@ -48,6 +48,7 @@ int record_conflict(struct run *run, const struct conflict *conflict,
 int record_degraded(struct run *run, const struct control_gap *gap,
     struct hl_err *err) HL_MUST_CHECK;
 int record_start(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+int record_flush(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_sandbox(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_end(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 

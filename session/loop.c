@@ -267,8 +267,8 @@ read_stream(struct session_loop *loop)
 	take_frames(loop);
 }
 
-static void
-write_stream(struct session_loop *loop)
+void
+session_loop_send(struct session_loop *loop)
 {
 	struct hl_buf *out = &loop->to_runner;
 	ssize_t n = send(loop->sandbox->stream, out->data, out->len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -351,7 +351,7 @@ step(struct session_loop *loop, const struct pollfd fds[POLL_MAX])
 	if (fds[POLL_STDIN].revents != 0)
 		read_stdin(loop);
 	if (fds[POLL_STREAM].revents & POLLOUT)
-		write_stream(loop);
+		session_loop_send(loop);
 	if (fds[POLL_STREAM].revents & ~POLLOUT)
 		read_stream(loop);
 }
@@ -378,6 +378,6 @@ session_loop_run(struct session_loop *loop, struct hl_err *err)
 	}
 	/* A polite end; the sandbox dies with the stream in any case. */
 	runner_frame_put(&loop->to_runner, RUNNER_GOODBYE, 0, NULL, 0);
-	write_stream(loop);
+	session_loop_send(loop);
 	return 0;
 }

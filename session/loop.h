@@ -49,6 +49,8 @@ struct session_loop {
 void session_loop_init(struct session_loop *loop, struct sandbox *sandbox,
     const struct session_call *call, int signal_fd, struct session_result *result);
 int session_loop_run(struct session_loop *loop, struct hl_err *err) HL_MUST_CHECK;
+/* Sends what the stream takes now. */
+void session_loop_send(struct session_loop *loop);
 void session_loop_done(struct session_loop *loop);
 /* Handler of OUT frames. */
 void session_loop_out(struct session_loop *loop, const struct runner_frame *frame);

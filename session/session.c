@@ -255,8 +255,14 @@ session_run(struct sandbox *sandbox, const struct session_call *call, int signal
 	session_loop_init(&loop, sandbox, call, signal_fd, ret_result);
 	uint64_t begin = hl_now_mono_ms();
 	runner_frame_put(&loop.to_runner, RUNNER_LOCK, 0, sandbox->lock.data, sandbox->lock.len);
-	runner_spawn_put(&loop.to_runner, call->spawn);
-	int status = hl_buf_check(&loop.to_runner, "the call", err);
+	/* The runner works on its lock while we wait for what must be done before the command
+	 * starts. */
+	session_loop_send(&loop);
+	int status = call->before_spawn != NULL ? call->before_spawn(call->context, err) : 0;
+	if (status == 0) {
+		runner_spawn_put(&loop.to_runner, call->spawn);
+		status = hl_buf_check(&loop.to_runner, "the call", err);
+	}
 	if (status == 0)
 		status = session_loop_run(&loop, err);
 	session_loop_done(&loop);

@@ -17,6 +17,10 @@
 
 struct session_call {
 	const struct runner_spawn *spawn;
+	/* Called once, when the lock is on its way and before the command is: -1 ends the call
+	 * before anything of it has run. NULL = nothing to wait for. */
+	int (*before_spawn)(void *context, struct hl_err *err);
+	void *context;
 	uint64_t wall_ms;  /* 0 = no limit */
 	uint64_t start_ms; /* for the sandbox to become ready; 0 = SESSION_START_MS */
 	int stdin_fd, stdout_fd, stderr_fd; /* used unless the sandbox inherited ours */

@@ -115,6 +115,11 @@ int
 apply_place(struct apply *apply, size_t n, bool is_file, mode_t mode)
 {
 	const char *dst = apply->confinement->ops[n].dst;
+	/* Most places are new names in the new root itself: made without asking first. */
+	bool is_top = strchr(dst + 1, '/') == NULL && dst[1] != '\0' && !is_file &&
+		      apply_governing(apply->confinement, n, dst) == NULL;
+	if (is_top && mkdirat(apply->root_fd, dst + 1, mode) != 0 && errno != EEXIST)
+		return apply_fail(apply, CONFINE_STEP_PLACE, dst);
 	int fd = apply_place_open(apply, dst);
 
 	if (fd < 0 && errno == ENOENT)
