@@ -26,7 +26,14 @@
 #include "base/banned.h"
 
 enum {
+	KERNEL_SIGNALS = 64,
 	KERNEL_SIGSET_SIZE = 8
+};
+
+/* The kernel's own struct sigaction, all zero: SIG_DFL, no flags, empty mask. Its largest layout
+ * has four words. */
+struct kernel_sigaction {
+	unsigned long words[4];
 };
 
 typedef long step_fn(const struct child_plan *plan);
@@ -148,13 +155,19 @@ step_descriptors(const struct child_plan *plan)
 	return raw_syscall3(SYS_close_range, RUNNER_STREAM_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
-/* Handlers end with exec, and what is ignored the runner resets first thing (runner/main.c). */
 static long
 step_signals(const struct child_plan *plan)
 {
+	static const struct kernel_sigaction by_default;
 	static const unsigned long none;
 
 	(void)plan;
+	for (int number = 1; number <= KERNEL_SIGNALS; number++) {
+		long status =
+		    raw_syscall5(SYS_rt_sigaction, number, &by_default, 0, KERNEL_SIGSET_SIZE, 0);
+		if (status < 0 && number != SIGKILL && number != SIGSTOP)
+			return status;
+	}
 	return raw_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, KERNEL_SIGSET_SIZE, 0);
 }
 
