@@ -8,7 +8,7 @@ case $1 in
 build) want=$build ;;
 test) want="$build libcmocka-dev libasan8 libubsan1 docker.io containerd runc iptables busybox-static bash-static util-linux procps python3" ;;
 lint) want="$build clang-format shellcheck git binutils" ;;
-fuzz) want="$build clang" ;;
+fuzz) want="$build clang libclang-rt-dev" ;;
 bench) want="$build bubblewrap" ;;
 *) echo "deps.sh: build, test, lint, fuzz or bench" >&2; exit 64 ;;
 esac

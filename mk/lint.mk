@@ -5,8 +5,9 @@ c-files := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 sh-files := $(shell git ls-files '*.sh' .ci/run 2>/dev/null)
 
 .PHONY: lint check-headers
-lint: check-headers all
+lint:
 	sh mk/deps.sh lint
+	$(MAKE) check-headers all
 	@clang-format --dry-run --Werror $(c-files)
 	sh tests/lint/layering.sh
 	sh tests/lint/sizes.sh

@@ -12,7 +12,8 @@ $(B)/san/core.a: $(call san-obj,$(sort $(core-src) $(apply-src) $(wildcard runne
 $(B)/unit/%: tests/unit/%.c $(B)/san/core.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< $(B)/san/core.a $(san-ldflags) \
+	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -MMD -MP -MT $@ -MF $@.d -o $@ $< \
+		$(B)/san/core.a $(san-ldflags) \
 		-lcmocka $(launch-libs)
 
 # The helper under the sanitizers: tests/unit/backends/test_docker_hostile.c lets it meet bad engines.
@@ -98,6 +99,7 @@ fuzz: $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(fuzz-src))
 			$(B)/fuzz/$$name.found tests/fuzz/corpus/$$name; done
 
 .PHONY: bench
-bench: all
+bench:
 	sh mk/deps.sh bench
+	$(MAKE) all
 	bash bench/bench.sh
