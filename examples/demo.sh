@@ -15,7 +15,7 @@ cd "$work"
 trap 'rm -rf "$HERMES_LAUNCH_STATE" "$work"' EXIT
 
 step() {
-	printf '\n\033[1m$ %s\033[0m\n' "$*"
+	printf '\n$ %s\n' "$*"
 }
 
 step "hermes-launch explain --policy examples/demo.yaml -- id"
