@@ -191,6 +191,8 @@ static bool
 read_pass(struct policy_reader *r, const struct node *node, const char *text, const char **ret_text)
 {
 	size_t len = strlen(text);
+	/* Behind an equals sign stands what somebody took for a value: it is not repeated. */
+	size_t name = strcspn(text, "=");
 	bool is_good = len >= 1 && len <= 128 && (text[0] < '0' || text[0] > '9') &&
 		       text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 					 "0123456789_*?")] == '\0';
@@ -203,7 +205,7 @@ read_pass(struct policy_reader *r, const struct node *node, const char *text, co
 	if (is_good)
 		return true;
 	policy_diag_error(r->diag, HLP_07, policy_at(node),
-	    "env.pass \"%.60s\" is not a variable name", text);
+	    "env.pass \"%.*s\" is not a variable name", (int)(name < 60 ? name : 60), text);
 	policy_diag_help(r->diag,
 	    strchr(text, '=') != NULL
 		? "env.pass takes names only; a fixed value belongs under env.set"

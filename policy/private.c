@@ -18,6 +18,17 @@ is_around(const struct node *node, uint32_t line)
 	return line >= from && (node->end_line == 0 || line <= node->end_line);
 }
 
+/* A list of names in which somebody gave one a value. */
+static bool
+has_value(const struct node *list)
+{
+	for (const struct node *child = list->first; child != NULL; child = child->next)
+		if (child->kind == NODE_SCALAR && child->text != NULL &&
+		    strchr(child->text, '=') != NULL)
+			return true;
+	return false;
+}
+
 /* Anything under a key "set", at any depth, and anything of env but the names that pass. */
 static bool
 is_private_under(const struct node *map, uint32_t line, bool is_env)
@@ -28,6 +39,8 @@ is_private_under(const struct node *map, uint32_t line, bool is_env)
 		if (!is_around(child, line))
 			continue;
 		if (is_set || (is_env && is_keyed && !policy_node_is(child->key, "pass")))
+			return true;
+		if (is_env && child->kind == NODE_LIST && has_value(child))
 			return true;
 		if ((child->kind == NODE_MAP || child->kind == NODE_LIST) &&
 		    is_private_under(child, line, is_keyed && policy_node_is(child->key, "env")))

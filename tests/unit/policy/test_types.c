@@ -303,10 +303,27 @@ u41_each_key_misspelled_is_an_error(void **state)
 	}
 }
 
+/* What somebody wrote behind a name that passes is neither in the message nor in the line it shows.
+ */
+static void
+a_value_in_env_pass_is_not_repeated(void **state)
+{
+	(void)state;
+	expect_error("version: 1\nid: t/x\nlevel: baseline@1\nenv: {pass: [FOO=s3cr3t-value]}\n",
+	    "HLP-07");
+	assert_non_null(strstr(stack_text(), "\"FOO\""));
+	assert_null(strstr(stack_text(), "s3cr3t"));
+	expect_error(
+	    "version: 1\nid: t/x\nlevel: baseline@1\nenv:\n  pass:\n    - FOO=s3cr3t-value\n",
+	    "HLP-07");
+	assert_null(strstr(stack_text(), "s3cr3t"));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_value_in_env_pass_is_not_repeated),
 		cmocka_unit_test(truth_values),
 		cmocka_unit_test(whole_numbers),
 		cmocka_unit_test(sizes_and_times),
