@@ -531,12 +531,13 @@ no_namespaces_is_told(void **state)
 	struct scene *scene = *state;
 	int status;
 
-	(void)scene;
+	if (geteuid() != 0) {
+		print_message("# SKIP an ordinary user has a user namespace to fall back to\n");
+		skip();
+	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		/* Without capabilities and as user 0 there is no user namespace to fall back to. */
-		if (geteuid() != 0)
-			_exit(77);
 		if (prctl(PR_CAPBSET_DROP, 21, 0, 0, 0) != 0)
 			_exit(1);
 		struct {
@@ -556,8 +557,7 @@ no_namespaces_is_told(void **state)
 		_exit(strcmp(hl_code_info(scene->err.code)->id, "HLB-24") == 0 ? 0 : 5);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WEXITSTATUS(status) != 77)
-		assert_int_equal(status, 0);
+	assert_int_equal(status, 0);
 }
 
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
