@@ -176,6 +176,7 @@ struct plan {
 	struct hl_strv engine_args; /* judged already: they tighten or equal */
 
 	struct hl_strv argv;
+	struct backend_early *early; /* begun before the plan; owned by the run, NULL = nothing */
 	int cancel_fd; /* readable: the caller wants the start to end (a signal came); -1 = none */
 };
 
@@ -337,6 +338,9 @@ struct sandbox {
 	char *image_digest;       /* sha256:... of the image that ran, or NULL */
 	uint32_t limits_applied;  /* bit per enum plan_limit: set and read back */
 	void *private_data;       /* the backend's own */
+	/* Frees what stop() left of it, without waiting for anything; NULL = stop() left nothing.
+	 */
+	void (*release)(void *private_data);
 };
 
 /* A control of the plan that cannot be applied here. */
@@ -355,14 +359,35 @@ struct control_gaps {
 	size_t len;
 };
 
+void control_gaps_add(struct control_gaps *gaps, enum control control, bool may_degrade,
+    const char *reason);
+/* NULL when there is none. */
+const struct control_gap *control_gaps_find(const struct control_gaps *gaps, enum control control);
+
+/* What a backend can begin before the plan is made. Its content is the backend's own. */
+struct backend_early;
+
+struct backend_early_facts {
+	const char *runner_path;
+	bool has_network; /* of the host: network.mode host */
+};
+
 struct backend {
 	const char *name;
 	enum backend_id id;
+	/* Begins, beside the launcher, what every start of this backend needs, and returns at once;
+	 * for plan->early. NULL = this backend has nothing to begin. No command runs by it. */
+	int (*begin)(const struct backend_early_facts *facts, struct backend_early **ret_early,
+	    struct hl_err *err);
+	/* Ends what was begun and start() did not take. NULL allowed. */
+	void (*abandon)(struct backend_early *early);
 	/* Pure: plan (and what is in it) to arguments. */
 	int (*lower)(const struct plan *plan, struct lowered *ret_lowered, struct hl_err *err);
-	/* What the plan asks and this engine, here, cannot do. Gaps are facts, not errors. */
+	/* What the plan asks and this engine, here, cannot do. Gaps are facts, not errors. What was
+	 * made to find out is kept in plan->early, else taken back. */
 	int (*probe)(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_err *err);
-	/* Gaps found by probe() that may degrade are left out of what is applied. */
+	/* Gaps found by probe() that may degrade are left out of what is applied. Takes
+	 * plan->early, also when it fails. */
 	int (*start)(const struct plan *plan, const struct lowered *lowered,
 	    const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err);
 	/* The stream has ended: what does the engine say, and are we clean? */

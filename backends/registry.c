@@ -4,6 +4,7 @@
  * typing error. What a running sandbox holds is released here, for every backend alike;
  * private_data is the backend's own and goes in its stop().
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -52,6 +53,26 @@ backend_find(const char *name, struct hl_err *err)
 }
 
 void
+control_gaps_add(struct control_gaps *gaps, enum control control, bool may_degrade,
+    const char *reason)
+{
+	HL_BUG_ON(gaps->len >= CONTROL_GAPS_MAX);
+	struct control_gap *gap = &gaps->items[gaps->len++];
+
+	*gap = (struct control_gap){ .control = control, .may_degrade = may_degrade };
+	snprintf(gap->reason, sizeof(gap->reason), "%s", reason);
+}
+
+const struct control_gap *
+control_gaps_find(const struct control_gaps *gaps, enum control control)
+{
+	for (size_t i = 0; i < gaps->len; i++)
+		if (gaps->items[i].control == control)
+			return &gaps->items[i];
+	return NULL;
+}
+
+void
 sandbox_done(struct sandbox *sandbox)
 {
 	/* A zeroed struct is legal here, and 0 is then no descriptor of ours: streams and pidfds
@@ -62,6 +83,10 @@ sandbox_done(struct sandbox *sandbox)
 		close(sandbox->pidfd);
 	sandbox->stream = -1;
 	sandbox->pidfd = -1;
+	if (sandbox->release != NULL)
+		sandbox->release(sandbox->private_data);
+	sandbox->release = NULL;
+	sandbox->private_data = NULL;
 	hl_buf_done(&sandbox->lock);
 	hl_strv_done(&sandbox->image_env);
 	free(sandbox->id);

@@ -33,6 +33,5 @@ const char *explain_limit_name(enum plan_limit limit);
 const char *explain_env_source(const struct policy *policy, const struct plan_env *env);
 /* The value of a control's key as a policy would write it; names only of env.set. */
 void explain_put_value(struct hl_buf *out, const struct policy *policy, enum policy_field field);
-const struct control_gap *explain_gap(const struct explain *explain, enum control control);
 
 #endif

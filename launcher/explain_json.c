@@ -226,7 +226,7 @@ put_controls(struct hl_json *json, const struct explain *explain)
 	hl_json_array(json);
 	for (unsigned i = 0; i < CONTROL_MAX; i++) {
 		const struct control_info *info = control_info((enum control)i);
-		const struct control_gap *gap = explain_gap(explain, (enum control)i);
+		const struct control_gap *gap = control_gaps_find(explain->gaps, (enum control)i);
 		enum policy_field field = policy_field_find(info->name);
 		enum enforcer enforcer = info->enforcer[explain->backend->id];
 		hl_json_object(json);

@@ -257,7 +257,7 @@ explain_controls_text(const struct explain *explain, struct hl_buf *out)
 	section(out, "controls");
 	for (unsigned i = 0; i < CONTROL_MAX; i++) {
 		const struct control_info *info = control_info((enum control)i);
-		const struct control_gap *gap = explain_gap(explain, (enum control)i);
+		const struct control_gap *gap = control_gaps_find(explain->gaps, (enum control)i);
 		enum policy_field field = policy_field_find(info->name);
 		enum enforcer enforcer = info->enforcer[explain->backend->id];
 		hl_buf_putf(out, "  %-24s %-9s ", info->name, enforcer_name(enforcer));

@@ -91,12 +91,3 @@ explain_put_value(struct hl_buf *out, const struct policy *policy, enum policy_f
 	else
 		policy_value_format(value, field, out);
 }
-
-const struct control_gap *
-explain_gap(const struct explain *explain, enum control control)
-{
-	for (size_t i = 0; i < explain->gaps->len; i++)
-		if (explain->gaps->items[i].control == control)
-			return &explain->gaps->items[i];
-	return NULL;
-}

@@ -140,11 +140,46 @@ tell_warnings(const struct run *run, struct hl_err *err)
 	return 0;
 }
 
+/* What every start of a native sandbox needs takes as long to make as all that is decided before
+ * the start, so it is made meanwhile: by the first backend that has something to begin, unless the
+ * caller names another. Nothing of the command is in it, and it ends unused when the policy wants
+ * another backend or refuses. */
+static void
+begin_early(struct run *run)
+{
+	static const char name[] = "local";
+	const struct request *request = run->request;
+	const struct backend_early_facts facts = {
+		.runner_path = run->host.runner_path,
+		.has_network =
+		    request->network.text != NULL && strcmp(request->network.text, "host") == 0,
+	};
+	struct hl_err ignored;
+
+	if (request->backend.text != NULL && strcmp(request->backend.text, name) != 0)
+		return;
+	run->early_backend = backend_find(name, &ignored);
+	/* What stands in the way is told by start(), when it is known to be needed. */
+	if (run->early_backend == NULL ||
+	    run->early_backend->begin(&facts, &run->early, &ignored) != 0)
+		run->early = NULL;
+}
+
+static void
+abandon_early(struct run *run)
+{
+	if (run->early != NULL)
+		run->early_backend->abandon(run->early);
+	run->early = NULL;
+}
+
 static int
 settle_plan(struct run *run, struct hl_err *err)
 {
-	if (host_facts(run->request, &run->host, err) != 0 || settle_policy(run, err) != 0 ||
-	    settle_conflicts(run, err) != 0)
+	if (host_facts(run->request, &run->host, err) != 0)
+		return -1;
+	begin_early(run);
+	if (settle_policy(run, err) != 0 || settle_conflicts(run, err) != 0)
 		return -1;
 	const struct plan_input input = {
 		.policy = run->policy,
@@ -160,6 +195,10 @@ settle_plan(struct run *run, struct hl_err *err)
 	memcpy(run->plan.run_id, run->run_id, sizeof(run->plan.run_id));
 	run->plan.cancel_fd = run->signal_fd;
 	run->backend = backend_find(run->plan.backend, err);
+	if (run->backend == run->early_backend)
+		run->plan.early = run->early;
+	else
+		abandon_early(run);
 	if (run->backend == NULL || run->backend->lower(&run->plan, &run->lowered, err) != 0)
 		return -1;
 	run->has_lowered = true;
@@ -270,6 +309,8 @@ start_and_call(struct run *run)
 		failed(run, RUNNER_LAUNCHER_ERROR, &err);
 		return;
 	}
+	if (run->plan.early != NULL)
+		run->early = NULL; /* start() takes it */
 	if (run->backend->start(&run->plan, &run->lowered, &run->gaps, &run->sandbox, &err) != 0) {
 		failed(run, RUNNER_BACKEND_ERROR, &err);
 		return;
@@ -311,6 +352,7 @@ static void
 run_done(struct run *run)
 {
 	hl_strv_done_secret(&run->env);
+	abandon_early(run);
 	if (run->has_sandbox)
 		sandbox_done(&run->sandbox);
 	if (run->has_lowered)

@@ -21,6 +21,8 @@ struct run {
 	struct conflicts conflicts;
 	struct plan plan;
 	const struct backend *backend;
+	struct backend_early *early; /* begun, and not taken by start() yet */
+	const struct backend *early_backend;
 	struct lowered lowered;
 	struct control_gaps gaps;
 	struct sandbox sandbox;

@@ -277,16 +277,6 @@ try_limits(const struct plan *plan, const struct docker_opened *opened, struct o
  * Gaps
  */
 static void
-add_gap(struct control_gaps *gaps, enum control control, bool may_degrade, const char *reason)
-{
-	HL_BUG_ON(gaps->len >= CONTROL_GAPS_MAX);
-	struct control_gap *gap = &gaps->items[gaps->len++];
-
-	*gap = (struct control_gap){ .control = control, .may_degrade = may_degrade };
-	snprintf(gap->reason, sizeof(gap->reason), "%s", reason);
-}
-
-static void
 add_fixed_gaps(const struct plan *plan, struct control_gaps *gaps)
 {
 	for (size_t i = 0; i < plan->mounts_len; i++) {
@@ -295,11 +285,12 @@ add_fixed_gaps(const struct plan *plan, struct control_gaps *gaps)
 			continue;
 		snprintf(reason, sizeof(reason), "an engine cannot bind '%.100s' without exec",
 		    plan->mounts[i].dst);
-		add_gap(gaps, CONTROL_MOUNTS, false, reason);
+		control_gaps_add(gaps, CONTROL_MOUNTS, false, reason);
 		break;
 	}
 	if (plan->network == PLAN_NETWORK_PROXY)
-		add_gap(gaps, CONTROL_NETWORK, false, "there is no egress proxy in this version");
+		control_gaps_add(gaps, CONTROL_NETWORK, false,
+		    "there is no egress proxy in this version");
 }
 
 static bool
@@ -350,7 +341,7 @@ docker_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_e
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		const struct plan_number *number = &plan->limits[probed[i].limit];
 		if (outcome.reasons[i][0] != '\0')
-			add_gap(ret_gaps, docker_limit_control(probed[i].limit),
+			control_gaps_add(ret_gaps, docker_limit_control(probed[i].limit),
 			    number->may_degrade, outcome.reasons[i]);
 	}
 	return 0;

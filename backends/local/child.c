@@ -1,12 +1,11 @@
 /*
- * What runs between clone3 and exec, in the launcher's own memory (CLONE_VM) while the launcher is
- * held (CLONE_VFORK). Only raw system calls, on values that were made before: no allocation, no
- * stdio, no libc function that could take a lock or set errno. A failing step is written into the
- * child_plan, where the launcher reads it when it goes on.
+ * What runs between clone3 and exec, in the launcher's own memory (CLONE_VM) while the
+ * thread that made it is held (CLONE_VFORK). Only raw system calls, on values that were made
+ * before: no allocation, no stdio, no libc function that could take a lock or set errno. A failing
+ * step is written into the child_plan, where the launcher reads it when it goes on.
  *
  * In this order: a session of its own first, so that a signal from the terminal does not hit us
- * half done; id maps before anything that needs an identity; the control group before exec, so that
- * not one page of the runner is charged elsewhere; descriptors after the last use of one.
+ * half done; id maps before anything that needs an identity; descriptors after the last use of one.
  */
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -80,41 +79,22 @@ step_maps(const struct child_plan *plan)
 	return status;
 }
 
+/* A core limit of 1 is the kernel's word for "no dump at all, not even to a core_pattern pipe"
+ * (core(5), do_coredump): a crash inside must not start a handler outside. Hard limits are never
+ * raised. */
 static long
-step_cgroup(const struct child_plan *plan)
-{
-	for (size_t i = 0; i < plan->procs_len; i++) {
-		long n = raw_syscall3(SYS_write, plan->procs[i], "0", 1);
-		if (n != 1)
-			return n < 0 ? n : -EIO;
-	}
-	return 0;
-}
-
-/* The process limit counts, since Linux 5.14, what is in this user namespace only. A core limit of
- * 1 is the kernel's word for "no dump at all, not even to a core_pattern pipe" (core(5),
- * do_coredump): a crash inside must not start a handler outside. Hard limits are never raised. */
-static long
-set_rlimit(int resource, uint64_t value)
+step_core(const struct child_plan *plan)
 {
 	struct rlimit64 limit;
 
-	long status = raw_syscall5(SYS_prlimit64, 0, resource, 0, &limit, 0);
+	(void)plan;
+	long status = raw_syscall5(SYS_prlimit64, 0, RLIMIT_CORE, 0, &limit, 0);
 	if (status < 0)
 		return status;
-	if (limit.rlim_max > value)
-		limit.rlim_max = value;
+	if (limit.rlim_max > 1)
+		limit.rlim_max = 1;
 	limit.rlim_cur = limit.rlim_max;
-	return raw_syscall5(SYS_prlimit64, 0, resource, &limit, 0, 0);
-}
-
-static long
-step_rlimits(const struct child_plan *plan)
-{
-	long status = set_rlimit(RLIMIT_CORE, 1);
-	if (status == 0 && plan->has_nproc)
-		status = set_rlimit(RLIMIT_NPROC, plan->nproc);
-	return status;
+	return raw_syscall5(SYS_prlimit64, 0, RLIMIT_CORE, &limit, 0, 0);
 }
 
 /* Our full set in the new user namespace is lost at exec, since we are not its root
@@ -189,8 +169,7 @@ struct step_row {
 static const struct step_row steps[] = {
 	{ CHILD_STEP_SESSION, step_session },
 	{ CHILD_STEP_MAPS, step_maps },
-	{ CHILD_STEP_CGROUP, step_cgroup },
-	{ CHILD_STEP_RLIMITS, step_rlimits },
+	{ CHILD_STEP_CORE, step_core },
 	{ CHILD_STEP_CAPS, step_caps },
 	{ CHILD_STEP_DESCRIPTORS, step_descriptors },
 	{ CHILD_STEP_SIGNALS, step_signals },

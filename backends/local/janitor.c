@@ -39,6 +39,7 @@ struct janitor {
 	void *stack;
 	int pidfd;
 	int read_fd, write_fd;
+	bool is_dismissed;
 };
 
 static void
@@ -121,14 +122,23 @@ janitor_start(const struct confine_cgroup *cgroup, struct janitor **ret_janitor,
 }
 
 void
+janitor_dismiss(struct janitor *janitor)
+{
+	if (janitor == NULL || janitor->is_dismissed || janitor->pidfd < 0)
+		return;
+	/* We hold a reading end as well: neither EPIPE nor a full pipe can be. */
+	ssize_t n = write(janitor->write_fd, "q", 1);
+	HL_BUG_ON(n != 1);
+	janitor->is_dismissed = true;
+}
+
+void
 janitor_end(struct janitor *janitor)
 {
 	if (janitor == NULL)
 		return;
+	janitor_dismiss(janitor);
 	if (janitor->pidfd >= 0) {
-		/* We hold a reading end as well: neither EPIPE nor a full pipe can be. */
-		ssize_t n = write(janitor->write_fd, "q", 1);
-		HL_BUG_ON(n != 1);
 		waitid(P_PIDFD, (id_t)janitor->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL);
 		close(janitor->pidfd);
 	}

@@ -5,20 +5,12 @@
  */
 #include "backends/local/local.h"
 
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
-#include <sys/wait.h>
 
 #include <linux/magic.h>
 
-#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,62 +18,11 @@
 
 #include "base/banned.h"
 
-struct local_sandbox {
-	struct confine_cgroup cgroup;
-	uint64_t memory; /* the limit, bytes */
-	struct janitor *janitor;
-	bool has_nproc;
+/* What is begun before the plan is made, and then the sandbox. */
+struct backend_early {
+	struct starter *starter;
+	struct groups groups;
 };
-
-struct limit_row {
-	enum plan_limit limit;
-	enum control control;
-	enum confine_limit cgroup;
-};
-
-static const struct limit_row limit_rows[] = {
-	{ PLAN_LIMIT_PIDS, CONTROL_LIMIT_PIDS, CONFINE_LIMIT_PIDS },
-	{ PLAN_LIMIT_MEMORY, CONTROL_LIMIT_MEMORY, CONFINE_LIMIT_MEMORY },
-	{ PLAN_LIMIT_CPUS, CONTROL_LIMIT_CPUS, CONFINE_LIMIT_CPUS },
-};
-
-static struct confine_limits
-wanted_limits(const struct plan *plan)
-{
-	const struct plan_number *limits = plan->limits;
-
-	return (struct confine_limits){
-		.has_pids = limits[PLAN_LIMIT_PIDS].has,
-		.has_memory = limits[PLAN_LIMIT_MEMORY].has,
-		.has_cpus = limits[PLAN_LIMIT_CPUS].has,
-		.pids = limits[PLAN_LIMIT_PIDS].value,
-		.memory = limits[PLAN_LIMIT_MEMORY].value,
-		.cpus = limits[PLAN_LIMIT_CPUS].value,
-	};
-}
-
-/* RLIMIT_NPROC counts by user namespace since Linux 5.14: with a namespace of our own it counts the
- * sandbox and nothing else. A root caller has none, and there it would count the user everywhere.
- */
-static bool
-can_limit_by_nproc(void)
-{
-	struct utsname name;
-	uint64_t major, minor;
-	struct hl_err ignored = { 0 };
-
-	if (geteuid() == 0 || uname(&name) != 0)
-		return false;
-	char *rest = name.release;
-	const char *first = strsep(&rest, ".");
-	if (rest == NULL)
-		return false;
-	rest[strspn(rest, "0123456789")] = '\0';
-	if (hl_parse_u64(first, 0, 1000, &major, &ignored) != 0 ||
-	    hl_parse_u64(rest, 0, 100000, &minor, &ignored) != 0)
-		return false;
-	return major > 5 || (major == 5 && minor >= 14);
-}
 
 /* ------------------------------------------------------------------------------------------------
  * Lower, probe
@@ -101,47 +42,72 @@ backend_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_er
 	return status;
 }
 
+static int
+backend_begin(const struct backend_early_facts *facts, struct backend_early **ret_early,
+    struct hl_err *err)
+{
+	struct backend_early *own = calloc(1, sizeof(*own));
+
+	if (own == NULL)
+		return hl_err_oom(err);
+	if (starter_begin(facts->runner_path, facts->has_network, &own->starter, err) != 0) {
+		free(own);
+		return -1;
+	}
+	*ret_early = own;
+	return 0;
+}
+
 static void
-add_gap(struct control_gaps *gaps, enum control control, bool may_degrade, const char *reason)
+release(void *private_data)
 {
-	HL_BUG_ON(gaps->len == CONTROL_GAPS_MAX);
-	struct control_gap *gap = &gaps->items[gaps->len++];
-	gap->control = control;
-	gap->may_degrade = may_degrade;
-	snprintf(gap->reason, sizeof(gap->reason), "%s", reason);
+	struct backend_early *own = private_data;
+
+	if (own == NULL)
+		return;
+	starter_end(own->starter);
+	groups_done(&own->groups);
+	free(own);
 }
 
-static bool
-has_gap(const struct control_gaps *gaps, enum control control)
+/* Nothing lives any more, and no group is there, when it returns; release() frees what is left. */
+static int
+take_back(struct backend_early *own, struct hl_err *err)
 {
-	for (size_t i = 0; i < gaps->len; i++)
-		if (gaps->items[i].control == control)
-			return true;
-	return false;
+	if (own->starter != NULL)
+		starter_kill(own->starter);
+	return groups_remove(&own->groups, err);
 }
 
-/* By doing: groups are made, filled, read back and removed. */
+static void
+backend_abandon(struct backend_early *early)
+{
+	struct hl_err err;
+
+	if (early == NULL)
+		return;
+	/* A group that stays is empty and was nobody's run: there is nothing to tell. */
+	if (take_back(early, &err) != 0)
+		err.code = HL_OK;
+	release(early);
+}
+
+/* Groups that were made to find out are the sandbox's own, unless nothing will be started. */
 static int
 probe_limits(const struct plan *plan, struct control_gaps *gaps, struct hl_err *err)
 {
-	const struct confine_limits wanted = wanted_limits(plan);
-	struct confine_cgroup cgroup;
+	struct groups tried = { 0 };
+	struct groups *groups = plan->early != NULL ? &plan->early->groups : &tried;
 
-	if (!wanted.has_pids && !wanted.has_memory && !wanted.has_cpus)
-		return 0;
-	if (confine_cgroup_create(&wanted, plan->run_id, &cgroup, err) != 0)
-		return -1;
-	for (size_t i = 0; i < HL_ARRAY_SIZE(limit_rows); i++) {
-		const struct limit_row *row = &limit_rows[i];
-		const struct plan_number *limit = &plan->limits[row->limit];
-		if (!limit->has || (cgroup.applied & (1U << row->cgroup)) != 0)
-			continue;
-		if (row->limit == PLAN_LIMIT_PIDS && can_limit_by_nproc())
-			continue;
-		add_gap(gaps, row->control, limit->may_degrade || !limit->is_explicit,
-		    cgroup.missing[row->cgroup]);
+	int status = groups_make(plan, groups, err);
+	if (status == 0)
+		groups_find_gaps(plan, groups, gaps);
+	if (plan->early == NULL) {
+		if (groups_remove(groups, err) != 0)
+			status = -1;
+		groups_done(groups);
 	}
-	return confine_cgroup_remove(&cgroup, err);
+	return status;
 }
 
 static int
@@ -151,19 +117,20 @@ backend_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_
 	struct control_gaps gaps = { 0 };
 
 	if (plan->isolation == PLAN_ISOLATION_SCRUB)
-		add_gap(&gaps, CONTROL_ISOLATION, false,
+		control_gaps_add(&gaps, CONTROL_ISOLATION, false,
 		    "scrub cannot keep that what the command started outlives the launcher");
 	if (plan->network == PLAN_NETWORK_PROXY || plan->network == PLAN_NETWORK_BRIDGE)
-		add_gap(&gaps, CONTROL_NETWORK, false,
+		control_gaps_add(&gaps, CONTROL_NETWORK, false,
 		    "the native sandbox has no network but none and host in this version");
 	confine_kernel_probe(&kernel);
 	if (geteuid() != 0 && !kernel.has_user_ns)
-		add_gap(&gaps, CONTROL_ISOLATION, false, kernel.user_ns_cause);
+		control_gaps_add(&gaps, CONTROL_ISOLATION, false, kernel.user_ns_cause);
 	if (plan->landlock && kernel.landlock_abi < 1)
-		add_gap(&gaps, CONTROL_LANDLOCK, plan->landlock_may_degrade,
+		control_gaps_add(&gaps, CONTROL_LANDLOCK, plan->landlock_may_degrade,
 		    "this kernel has no Landlock, or it is not switched on");
 	if (plan->seccomp != CONFINE_PROFILE_NONE && !kernel.has_seccomp)
-		add_gap(&gaps, CONTROL_SECCOMP, false, "this kernel has no system call filters");
+		control_gaps_add(&gaps, CONTROL_SECCOMP, false,
+		    "this kernel has no system call filters");
 	if (probe_limits(plan, &gaps, err) != 0)
 		return -1;
 	*ret_gaps = gaps;
@@ -243,124 +210,13 @@ give_pipes(const struct plan *plan)
 	}
 }
 
-/* Above the number that the child gives to the stream. */
-static int
-raise_fd(int fd)
-{
-	if (fd < 0 || fd > RUNNER_STREAM_FD)
-		return fd;
-	int raised = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_STREAM_FD + 1);
-	close(fd);
-	return raised;
-}
-
-static int
-open_runner(const char *path, struct hl_err *err)
-{
-	struct stat st;
-
-	HL_AUTO_FD int fd = raise_fd(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return hl_err_sys(err, HLB_22, "cannot open the runner '%.300s'", path);
-	if (!S_ISREG(st.st_mode))
-		return hl_err_set(err, HLB_22, "the runner '%.300s' is not a file", path);
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return hl_err_set(err, HLB_22, "the runner '%.300s' belongs to user %u", path,
-		    (unsigned)st.st_uid);
-	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return hl_err_set(err, HLB_22, "the runner '%.300s' is writable by others", path);
-	return hl_take_fd(&fd);
-}
-
-static int
-make_groups(const struct plan *plan, const struct control_gaps *gaps, struct local_sandbox *own,
-    struct hl_err *err)
-{
-	const struct confine_limits wanted = wanted_limits(plan);
-
-	if (confine_cgroup_create(&wanted, plan->run_id, &own->cgroup, err) != 0)
-		return -1;
-	for (size_t i = 0; i < HL_ARRAY_SIZE(limit_rows); i++) {
-		const struct limit_row *row = &limit_rows[i];
-		if (!plan->limits[row->limit].has ||
-		    (own->cgroup.applied & (1U << row->cgroup)) != 0 || has_gap(gaps, row->control))
-			continue;
-		if (row->limit == PLAN_LIMIT_PIDS && can_limit_by_nproc()) {
-			own->has_nproc = true;
-			continue;
-		}
-		return hl_err_set(err, HLB_25, "%s cannot be applied: %s",
-		    control_info(row->control)->name, own->cgroup.missing[row->cgroup]);
-	}
-	if (own->cgroup.dirs_len == 0)
-		return 0;
-	return janitor_start(&own->cgroup, &own->janitor, err);
-}
-
-static void
-fill_child(const struct plan *plan, const struct local_sandbox *own, struct child_plan *child)
-{
-	child->has_user_ns = geteuid() != 0;
-	child->is_dumpable = prctl(PR_GET_DUMPABLE) == 1;
-	int len = snprintf(child->uid_map, sizeof(child->uid_map), "%u %u 1\n", (unsigned)geteuid(),
-	    (unsigned)geteuid());
-	child->uid_map_len = (size_t)len;
-	len = snprintf(child->gid_map, sizeof(child->gid_map), "%u %u 1\n", (unsigned)getegid(),
-	    (unsigned)getegid());
-	child->gid_map_len = (size_t)len;
-	for (size_t i = 0; i < own->cgroup.dirs_len; i++)
-		child->procs[i] = own->cgroup.procs[i];
-	child->procs_len = own->cgroup.dirs_len;
-	child->has_nproc = own->has_nproc;
-	child->nproc = plan->limits[PLAN_LIMIT_PIDS].value;
-}
-
-static int
-spawn(const struct plan *plan, const struct local_sandbox *own, struct sandbox *sandbox,
-    struct hl_err *err)
-{
-	struct child_plan child = { 0 };
-	int ends[2], pidfd;
-	pid_t pid;
-	char text[24];
-
-	HL_AUTO_FD int runner = open_runner(plan->runner_path, err);
-	if (runner < 0)
-		return -1;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-		return hl_err_sys(err, HLB_24, "cannot make a socket pair");
-	HL_AUTO_FD int ours = raise_fd(ends[0]);
-	HL_AUTO_FD int theirs = raise_fd(ends[1]);
-	if (ours < 0 || theirs < 0)
-		return hl_err_sys(err, HLB_24, "cannot duplicate a descriptor");
-	give_pipes(plan);
-	fill_child(plan, own, &child);
-	child.stream_fd = theirs;
-	child.runner_fd = runner;
-	struct spawn_request request = {
-		.namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
-		.child = &child,
-	};
-	if (plan->network != PLAN_NETWORK_HOST)
-		request.namespaces |= CLONE_NEWNET;
-	if (child.has_user_ns)
-		request.namespaces |= CLONE_NEWUSER;
-	if (local_spawn(&request, &pid, &pidfd, err) != 0)
-		return -1;
-	sandbox->stream = hl_take_fd(&ours);
-	sandbox->pidfd = pidfd;
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	sandbox->id = strdup(text);
-	return sandbox->id == NULL ? hl_err_oom(err) : 0;
-}
-
 static int
 encode_lock(const struct lowered *lowered, const struct control_gaps *gaps, struct sandbox *sandbox,
     struct hl_err *err)
 {
 	struct confinement confinement = lowered->confinement; /* borrows all of it */
 
-	if (has_gap(gaps, CONTROL_LANDLOCK))
+	if (control_gaps_find(gaps, CONTROL_LANDLOCK) != NULL)
 		confinement.flags &= ~(uint32_t)CONFINE_LANDLOCK;
 	return confine_encode(&confinement, &sandbox->lock, err);
 }
@@ -377,7 +233,48 @@ check_enforceable(const struct plan *plan, const struct lowered *lowered, struct
 	return check_stdio(plan, err);
 }
 
-static int backend_stop(struct sandbox *sandbox, struct hl_err *err);
+/* An idle runner that was begun for another network than the plan's is of no use. */
+static int
+settle_starter(const struct plan *plan, struct backend_early *own, struct hl_err *err)
+{
+	const bool has_network = plan->network == PLAN_NETWORK_HOST;
+
+	if (own->starter != NULL && starter_has_network(own->starter) != has_network) {
+		starter_end(own->starter);
+		own->starter = NULL;
+	}
+	if (own->starter == NULL &&
+	    starter_begin(plan->runner_path, has_network, &own->starter, err) != 0)
+		return -1;
+	return starter_wait(own->starter, err);
+}
+
+static int
+fill_sandbox(struct backend_early *own, struct sandbox *sandbox, struct hl_err *err)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%d", (int)starter_pid(own->starter));
+	sandbox->id = strdup(text);
+	sandbox->stream = starter_take_stream(own->starter);
+	sandbox->pidfd = fcntl(starter_pidfd(own->starter), F_DUPFD_CLOEXEC, 3);
+	sandbox->limits_applied = groups_applied(&own->groups);
+	if (sandbox->pidfd < 0)
+		return hl_err_sys(err, HLB_24, "cannot duplicate a descriptor");
+	return sandbox->id == NULL ? hl_err_oom(err) : 0;
+}
+
+static int
+start(const struct plan *plan, const struct control_gaps *gaps, struct backend_early *own,
+    struct hl_err *err)
+{
+	if (!own->groups.is_made && groups_make(plan, &own->groups, err) != 0)
+		return -1;
+	if (groups_check(plan, &own->groups, gaps, err) != 0 || settle_starter(plan, own, err) != 0)
+		return -1;
+	give_pipes(plan);
+	return groups_enter(&own->groups, starter_pid(own->starter), err);
+}
 
 static int
 backend_start(const struct plan *plan, const struct lowered *lowered,
@@ -385,65 +282,38 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
 {
 	struct hl_err ignored = { 0 };
 	struct sandbox sandbox = { .stream = -1, .pidfd = -1, .is_stdio_inherited = true };
+	struct backend_early *own = plan->early != NULL ? plan->early : calloc(1, sizeof(*own));
 
-	if (check_enforceable(plan, lowered, err) != 0)
-		return -1;
-	struct local_sandbox *own = calloc(1, sizeof(*own));
 	if (own == NULL)
 		return hl_err_oom(err);
-	own->memory = plan->limits[PLAN_LIMIT_MEMORY].value;
-	sandbox.private_data = own;
 	hl_buf_init(&sandbox.lock, RUNNER_PAYLOAD_MAX);
 	hl_strv_init(&sandbox.image_env, 1);
-	if (make_groups(plan, gaps, own, err) != 0 || spawn(plan, own, &sandbox, err) != 0 ||
+	if (check_enforceable(plan, lowered, err) != 0 || start(plan, gaps, own, err) != 0 ||
+	    fill_sandbox(own, &sandbox, err) != 0 ||
 	    encode_lock(lowered, gaps, &sandbox, err) != 0) {
-		if (backend_stop(&sandbox, &ignored) != 0)
+		if (take_back(own, &ignored) != 0)
 			hl_err_wrap(err, "%.150s, after", ignored.msg);
+		release(own);
 		sandbox_done(&sandbox);
 		return -1;
 	}
-	for (size_t i = 0; i < HL_ARRAY_SIZE(limit_rows); i++)
-		if (own->cgroup.applied & (1U << limit_rows[i].cgroup))
-			sandbox.limits_applied |= 1U << limit_rows[i].limit;
-	if (own->has_nproc)
-		sandbox.limits_applied |= 1U << PLAN_LIMIT_PIDS;
+	sandbox.private_data = own;
+	sandbox.release = release;
 	*ret_sandbox = sandbox;
 	return 0;
 }
 
-/* The end of pid 1 is the end of everything in its namespace, and waitid(2) returns when it is. */
 static int
 backend_stop(struct sandbox *sandbox, struct hl_err *err)
 {
-	struct local_sandbox *own = sandbox->private_data;
-	int status = 0;
-
-	if (own == NULL)
-		return 0;
-	if (sandbox->pidfd >= 0) {
-		syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
-		while (waitid(P_PIDFD, (id_t)sandbox->pidfd, &(siginfo_t){ 0 }, WEXITED) != 0 &&
-		       errno == EINTR)
-			;
-	}
-	bool was_oom = confine_cgroup_was_oom(&own->cgroup);
-	status = confine_cgroup_remove(&own->cgroup, err);
-	if (status == 0 && was_oom) {
-		struct hl_buf size HL_AUTO(hl_buf_done) = { 0 };
-		hl_buf_init(&size, 64);
-		hl_buf_put_size(&size, own->memory);
-		status = hl_err_set(err, HLB_55, "the memory limit of %s was reached", size.data);
-	}
-	janitor_end(own->janitor);
-	confine_cgroup_done(&own->cgroup);
-	free(own);
-	sandbox->private_data = NULL;
-	return status;
+	return sandbox->private_data == NULL ? 0 : take_back(sandbox->private_data, err);
 }
 
 const struct backend backend_local = {
 	.name = "local",
 	.id = BACKEND_LOCAL,
+	.begin = backend_begin,
+	.abandon = backend_abandon,
 	.lower = backend_lower,
 	.probe = backend_probe,
 	.start = backend_start,

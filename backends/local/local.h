@@ -110,10 +110,6 @@ struct child_plan {
 	bool is_dumpable; /* of the launcher: put back after the id maps are written */
 	char uid_map[48], gid_map[48];
 	size_t uid_map_len, gid_map_len;
-	int procs[CONFINE_LIMIT_MAX + 1]; /* open cgroup.procs */
-	size_t procs_len;
-	bool has_nproc;
-	uint64_t nproc;
 	int stream_fd; /* becomes RUNNER_STREAM_FD; never that number before */
 	int runner_fd; /* above RUNNER_STREAM_FD */
 
@@ -125,14 +121,23 @@ struct child_plan {
 /* Runs in the child, on its own stack; returns only on failure, with failed_step set. */
 void child_run(struct child_plan *plan);
 
-struct spawn_request {
-	uint64_t namespaces; /* CLONE_NEW... */
-	struct child_plan *child;
-};
+/* An idle runner in namespaces of its own, made on a thread. */
+struct starter;
 
-/* Blocks until the child has exec'd or failed. */
-int local_spawn(const struct spawn_request *request, pid_t *ret_pid, int *ret_pidfd,
+/* Returns at once. has_network: the host's, else a network namespace. */
+int starter_begin(const char *runner_path, bool has_network, struct starter **ret_starter,
     struct hl_err *err) HL_MUST_CHECK;
+/* Until the runner has been exec'd, or the reason why not. */
+int starter_wait(struct starter *starter, struct hl_err *err) HL_MUST_CHECK;
+/* After starter_wait(). The descriptor stays the starter's; the stream becomes the caller's. */
+pid_t starter_pid(const struct starter *starter);
+int starter_pidfd(const struct starter *starter);
+int starter_take_stream(struct starter *starter);
+bool starter_has_network(const struct starter *starter);
+/* Ends the runner and everything in its namespaces, and waits for that end. */
+void starter_kill(struct starter *starter);
+/* The same, and frees. NULL allowed. */
+void starter_end(struct starter *starter);
 
 /* ------------------------------------------------------------------------------------------------
  * The janitor: a process that removes the sandbox's groups when the launcher is killed (janitor.c)
@@ -142,7 +147,37 @@ struct janitor;
 /* cgroup stays where it is until janitor_end(). */
 int janitor_start(const struct confine_cgroup *cgroup, struct janitor **ret_janitor,
     struct hl_err *err) HL_MUST_CHECK;
-/* The groups are gone: the janitor leaves without touching anything and is reaped. NULL allowed. */
+/* The groups are gone: the janitor leaves without touching anything. NULL allowed. */
+void janitor_dismiss(struct janitor *janitor);
+/* The same, and it is waited for. NULL allowed. */
 void janitor_end(struct janitor *janitor);
+
+/* ------------------------------------------------------------------------------------------------
+ * Limits that the kernel of this host keeps (groups.c)
+ */
+struct groups {
+	struct confine_cgroup cgroup;
+	struct janitor *janitor;
+	uint64_t memory; /* the limit, bytes */
+	bool has_nproc;  /* limits.pids is a resource limit: no group for it */
+	uint64_t nproc;
+	bool is_made;
+};
+
+/* Makes and fills them, with a janitor; what cannot be applied is missing in cgroup.applied. */
+int groups_make(const struct plan *plan, struct groups *ret_groups,
+    struct hl_err *err) HL_MUST_CHECK;
+void groups_find_gaps(const struct plan *plan, const struct groups *groups,
+    struct control_gaps *gaps);
+/* What is neither applied nor an accepted gap refuses. */
+int groups_check(const struct plan *plan, const struct groups *groups,
+    const struct control_gaps *gaps, struct hl_err *err) HL_MUST_CHECK;
+/* Puts the process, and what it will start, under the limits. */
+int groups_enter(const struct groups *groups, pid_t pid, struct hl_err *err) HL_MUST_CHECK;
+/* Bit per enum plan_limit. */
+uint32_t groups_applied(const struct groups *groups);
+/* HLB-55 when the memory limit was reached. Idempotent. */
+int groups_remove(struct groups *groups, struct hl_err *err) HL_MUST_CHECK;
+void groups_done(struct groups *groups);
 
 #endif

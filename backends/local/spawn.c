@@ -1,18 +1,29 @@
 /*
  * Makes the child: clone3(2) with the sandbox's namespaces, on the launcher's memory and a stack of
- * its own, the launcher held until the child has exec'd (CLONE_VM | CLONE_VFORK). That saves the
- * copy of the page tables, which is most of what fork costs, and makes the report of a failed step
- * a plain write to memory.
+ * its own (CLONE_VM | CLONE_VFORK). That saves the copy of the page tables, which is most of what
+ * fork costs, and makes the report of a failed step a plain write to memory.
+ *
+ * The making of namespaces is the longest single wait of a start and needs nothing of the plan, so
+ * a thread does it while the launcher goes on: CLONE_VFORK holds only the thread that calls. The
+ * thread stays until the sandbox is gone, because the runner's death signal is that of the thread
+ * which made it, not of the process (PR_SET_PDEATHSIG in prctl(2)); when the launcher is killed,
+ * its threads are.
  */
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,7 +33,21 @@
 #include "base/banned.h"
 
 enum {
-	STACK_SIZE = 64 * 1024
+	STACK_SIZE = 64 * 1024,
+	THREAD_STACK_SIZE = 64 * 1024
+};
+
+struct starter {
+	struct child_plan child;
+	uint64_t namespaces;
+	int stream, theirs, runner_fd;
+	void *stack; /* of the child */
+	pthread_t thread;
+	sem_t has_started; /* or has failed to */
+	sem_t may_leave;
+	long pid; /* or -errno of clone3 */
+	int pidfd;
+	bool has_thread, was_waited_for, is_dead;
 };
 
 const char *
@@ -85,42 +110,224 @@ report_step(const struct child_plan *child, struct hl_err *err)
 	return -1;
 }
 
-int
-local_spawn(const struct spawn_request *request, pid_t *ret_pid, int *ret_pidfd, struct hl_err *err)
+/* Above the number that the child gives to the stream. */
+static int
+raise_fd(int fd)
 {
-	int pidfd = -1;
-	sigset_t all, old;
+	if (fd < 0 || fd > RUNNER_STREAM_FD)
+		return fd;
+	int raised = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_STREAM_FD + 1);
+	close(fd);
+	return raised;
+}
 
-	void *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-	if (stack == MAP_FAILED)
-		return hl_err_oom(err);
+static int
+open_runner(const char *path, struct hl_err *err)
+{
+	struct stat st;
+
+	HL_AUTO_FD int fd = raise_fd(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return hl_err_sys(err, HLB_22, "cannot open the runner '%.300s'", path);
+	if (!S_ISREG(st.st_mode))
+		return hl_err_set(err, HLB_22, "the runner '%.300s' is not a file", path);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return hl_err_set(err, HLB_22, "the runner '%.300s' belongs to user %u", path,
+		    (unsigned)st.st_uid);
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return hl_err_set(err, HLB_22, "the runner '%.300s' is writable by others", path);
+	return hl_take_fd(&fd);
+}
+
+static void
+fill_child(struct starter *starter)
+{
+	struct child_plan *child = &starter->child;
+
+	child->has_user_ns = geteuid() != 0;
+	child->is_dumpable = prctl(PR_GET_DUMPABLE) == 1;
+	int len = snprintf(child->uid_map, sizeof(child->uid_map), "%u %u 1\n", (unsigned)geteuid(),
+	    (unsigned)geteuid());
+	child->uid_map_len = (size_t)len;
+	len = snprintf(child->gid_map, sizeof(child->gid_map), "%u %u 1\n", (unsigned)getegid(),
+	    (unsigned)getegid());
+	child->gid_map_len = (size_t)len;
+	child->stream_fd = starter->theirs;
+	child->runner_fd = starter->runner_fd;
+}
+
+static void *
+starter_run(void *context)
+{
+	struct starter *starter = context;
 	struct clone_args args = {
-		.flags = request->namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.flags = starter->namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&starter->pidfd,
 		.exit_signal = SIGCHLD,
-		.stack = (uint64_t)(uintptr_t)stack,
+		.stack = (uint64_t)(uintptr_t)starter->stack,
 		.stack_size = STACK_SIZE,
 	};
-	/* A handler of ours must not run in the child, on memory that is ours as well. */
+
+	starter->pid = local_clone(&args, run_child, &starter->child);
+	sem_post(&starter->has_started);
+	while (sem_wait(&starter->may_leave) != 0)
+		;
+	return NULL;
+}
+
+/* No handler of the launcher's may run in the thread, nor in the child, on memory that is the
+ * launcher's as well: all signals are blocked before either is made. */
+static int
+start_thread(struct starter *starter)
+{
+	pthread_attr_t attributes;
+	sigset_t all, old;
+
 	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &old);
-	long pid = local_clone(&args, run_child, request->child);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	munmap(stack, STACK_SIZE);
-	if (pid < 0) {
-		errno = (int)-pid;
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK_SIZE);
+	int status = pthread_create(&starter->thread, &attributes, starter_run, starter);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	starter->has_thread = status == 0;
+	return status;
+}
+
+static int
+prepare(struct starter *starter, const char *runner_path, struct hl_err *err)
+{
+	int ends[2];
+
+	starter->runner_fd = open_runner(runner_path, err);
+	if (starter->runner_fd < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return hl_err_sys(err, HLB_24, "cannot make a socket pair");
+	starter->stream = raise_fd(ends[0]);
+	starter->theirs = raise_fd(ends[1]);
+	if (starter->stream < 0 || starter->theirs < 0)
+		return hl_err_sys(err, HLB_24, "cannot duplicate a descriptor");
+	starter->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	return starter->stack == MAP_FAILED ? hl_err_oom(err) : 0;
+}
+
+int
+starter_begin(const char *runner_path, bool has_network, struct starter **ret_starter,
+    struct hl_err *err)
+{
+	struct starter *starter = calloc(1, sizeof(*starter));
+
+	if (starter == NULL)
+		return hl_err_oom(err);
+	starter->stream = starter->theirs = starter->runner_fd = starter->pidfd = -1;
+	starter->stack = MAP_FAILED;
+	starter->namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+			      (has_network ? 0 : CLONE_NEWNET) |
+			      (geteuid() != 0 ? CLONE_NEWUSER : 0);
+	sem_init(&starter->has_started, 0, 0);
+	sem_init(&starter->may_leave, 0, 0);
+	int status = prepare(starter, runner_path, err);
+	if (status == 0) {
+		fill_child(starter);
+		errno = start_thread(starter);
+		if (errno != 0)
+			status = hl_err_sys(err, HLB_24, "cannot start a thread");
+	}
+	if (status != 0) {
+		starter_end(starter);
+		return -1;
+	}
+	*ret_starter = starter;
+	return 0;
+}
+
+static void
+wait_for_start(struct starter *starter)
+{
+	if (!starter->has_thread || starter->was_waited_for)
+		return;
+	while (sem_wait(&starter->has_started) != 0)
+		;
+	starter->was_waited_for = true;
+	/* Ours would keep the stream from ending with the runner. */
+	close(hl_take_fd(&starter->theirs));
+	close(hl_take_fd(&starter->runner_fd));
+}
+
+int
+starter_wait(struct starter *starter, struct hl_err *err)
+{
+	wait_for_start(starter);
+	if (starter->pid < 0) {
+		errno = (int)-starter->pid;
 		hl_err_sys(err, HLB_24, "the sandbox's namespaces cannot be made");
-		if (request->namespaces & CLONE_NEWUSER)
+		if (starter->child.has_user_ns)
 			explain_user_ns(err);
 		return -1;
 	}
-	if (request->child->failed_step != CHILD_STEP_NONE) {
-		waitid(P_PIDFD, (id_t)pidfd, &(siginfo_t){ 0 }, WEXITED);
-		close(pidfd);
-		return report_step(request->child, err);
+	return starter->child.failed_step == CHILD_STEP_NONE ? 0
+							     : report_step(&starter->child, err);
+}
+
+pid_t
+starter_pid(const struct starter *starter)
+{
+	return (pid_t)starter->pid;
+}
+
+int
+starter_pidfd(const struct starter *starter)
+{
+	return starter->pidfd;
+}
+
+int
+starter_take_stream(struct starter *starter)
+{
+	return hl_take_fd(&starter->stream);
+}
+
+bool
+starter_has_network(const struct starter *starter)
+{
+	return (starter->namespaces & CLONE_NEWNET) == 0;
+}
+
+void
+starter_kill(struct starter *starter)
+{
+	wait_for_start(starter);
+	if (starter->pidfd < 0 || starter->is_dead)
+		return;
+	syscall(SYS_pidfd_send_signal, starter->pidfd, SIGKILL, NULL, 0);
+	/* The end of pid 1 is the end of everything in its namespace, and waitid(2) returns when it
+	 * is. */
+	while (waitid(P_PIDFD, (id_t)starter->pidfd, &(siginfo_t){ 0 }, WEXITED) != 0 &&
+	       errno == EINTR)
+		;
+	starter->is_dead = true;
+	sem_post(&starter->may_leave);
+}
+
+void
+starter_end(struct starter *starter)
+{
+	if (starter == NULL)
+		return;
+	starter_kill(starter);
+	if (starter->has_thread) {
+		sem_post(&starter->may_leave);
+		pthread_join(starter->thread, NULL);
 	}
-	*ret_pid = (pid_t)pid;
-	*ret_pidfd = pidfd;
-	return 0;
+	hl_close_ptr(&starter->stream);
+	hl_close_ptr(&starter->theirs);
+	hl_close_ptr(&starter->runner_fd);
+	hl_close_ptr(&starter->pidfd);
+	if (starter->stack != MAP_FAILED)
+		munmap(starter->stack, STACK_SIZE);
+	sem_destroy(&starter->has_started);
+	sem_destroy(&starter->may_leave);
+	free(starter);
 }

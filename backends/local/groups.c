@@ -1,0 +1,183 @@
+/*
+ * Limits that the kernel of this host keeps for the sandbox: control groups, with the janitor that
+ * removes them after a kill -9, and a resource limit where that is enough. They are made once, by
+ * doing: what could not be written and read back is a gap, and the groups that answered that
+ * question are the ones the sandbox then lives in.
+ */
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/local/local.h"
+
+#include "base/banned.h"
+
+struct limit_row {
+	enum plan_limit limit;
+	enum control control;
+	enum confine_limit cgroup;
+};
+
+static const struct limit_row limit_rows[] = {
+	{ PLAN_LIMIT_PIDS, CONTROL_LIMIT_PIDS, CONFINE_LIMIT_PIDS },
+	{ PLAN_LIMIT_MEMORY, CONTROL_LIMIT_MEMORY, CONFINE_LIMIT_MEMORY },
+	{ PLAN_LIMIT_CPUS, CONTROL_LIMIT_CPUS, CONFINE_LIMIT_CPUS },
+};
+
+static struct confine_limits
+wanted_limits(const struct plan *plan)
+{
+	const struct plan_number *limits = plan->limits;
+
+	return (struct confine_limits){
+		.has_pids = limits[PLAN_LIMIT_PIDS].has,
+		.has_memory = limits[PLAN_LIMIT_MEMORY].has,
+		.has_cpus = limits[PLAN_LIMIT_CPUS].has,
+		.pids = limits[PLAN_LIMIT_PIDS].value,
+		.memory = limits[PLAN_LIMIT_MEMORY].value,
+		.cpus = limits[PLAN_LIMIT_CPUS].value,
+	};
+}
+
+/* RLIMIT_NPROC counts by user namespace since Linux 5.14: with a namespace of our own it counts the
+ * sandbox and nothing else. A root caller has none, and there it would count the user everywhere.
+ */
+static bool
+can_limit_by_nproc(void)
+{
+	struct utsname name;
+	uint64_t major, minor;
+	struct hl_err ignored = { 0 };
+
+	if (geteuid() == 0 || uname(&name) != 0)
+		return false;
+	char *rest = name.release;
+	const char *first = strsep(&rest, ".");
+	if (rest == NULL)
+		return false;
+	rest[strspn(rest, "0123456789")] = '\0';
+	if (hl_parse_u64(first, 0, 1000, &major, &ignored) != 0 ||
+	    hl_parse_u64(rest, 0, 100000, &minor, &ignored) != 0)
+		return false;
+	return major > 5 || (major == 5 && minor >= 14);
+}
+
+int
+groups_make(const struct plan *plan, struct groups *ret_groups, struct hl_err *err)
+{
+	const struct confine_limits wanted = wanted_limits(plan);
+
+	*ret_groups = (struct groups){ .memory = wanted.memory };
+	if (confine_cgroup_create(&wanted, plan->run_id, &ret_groups->cgroup, err) != 0)
+		return -1;
+	if (wanted.has_pids && (ret_groups->cgroup.applied & (1U << CONFINE_LIMIT_PIDS)) == 0 &&
+	    can_limit_by_nproc()) {
+		ret_groups->has_nproc = true;
+		ret_groups->nproc = wanted.pids;
+	}
+	ret_groups->is_made = true;
+	if (ret_groups->cgroup.dirs_len == 0)
+		return 0;
+	return janitor_start(&ret_groups->cgroup, &ret_groups->janitor, err);
+}
+
+static bool
+is_missing(const struct plan *plan, const struct groups *groups, const struct limit_row *row)
+{
+	return plan->limits[row->limit].has &&
+	       (groups->cgroup.applied & (1U << row->cgroup)) == 0 &&
+	       !(row->limit == PLAN_LIMIT_PIDS && groups->has_nproc);
+}
+
+void
+groups_find_gaps(const struct plan *plan, const struct groups *groups, struct control_gaps *gaps)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(limit_rows); i++) {
+		const struct limit_row *row = &limit_rows[i];
+		const struct plan_number *limit = &plan->limits[row->limit];
+		if (is_missing(plan, groups, row))
+			control_gaps_add(gaps, row->control,
+			    limit->may_degrade || !limit->is_explicit,
+			    groups->cgroup.missing[row->cgroup]);
+	}
+}
+
+int
+groups_check(const struct plan *plan, const struct groups *groups, const struct control_gaps *gaps,
+    struct hl_err *err)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(limit_rows); i++) {
+		const struct limit_row *row = &limit_rows[i];
+		if (is_missing(plan, groups, row) && control_gaps_find(gaps, row->control) == NULL)
+			return hl_err_set(err, HLB_25, "%s cannot be applied: %s",
+			    control_info(row->control)->name, groups->cgroup.missing[row->cgroup]);
+	}
+	return 0;
+}
+
+/* The runner is idle still: what it has allocated before this is a few pages of its own. */
+int
+groups_enter(const struct groups *groups, pid_t pid, struct hl_err *err)
+{
+	struct rlimit nproc;
+	char text[24];
+	int len = snprintf(text, sizeof(text), "%d", (int)pid);
+
+	for (size_t i = 0; i < groups->cgroup.dirs_len; i++)
+		if (write(groups->cgroup.procs[i], text, (size_t)len) != len)
+			return hl_err_sys(err, HLB_24,
+			    "the sandbox cannot enter its control group '%.300s'",
+			    groups->cgroup.dirs[i]);
+	if (!groups->has_nproc)
+		return 0;
+	if (prlimit(pid, RLIMIT_NPROC, NULL, &nproc) != 0)
+		return hl_err_sys(err, HLB_24, "the limit of processes cannot be read");
+	if (nproc.rlim_max > groups->nproc) /* a hard limit is never raised */
+		nproc.rlim_max = groups->nproc;
+	nproc.rlim_cur = nproc.rlim_max;
+	if (prlimit(pid, RLIMIT_NPROC, &nproc, NULL) != 0)
+		return hl_err_sys(err, HLB_24, "the limit of processes cannot be set");
+	return 0;
+}
+
+uint32_t
+groups_applied(const struct groups *groups)
+{
+	uint32_t applied = groups->has_nproc ? 1U << PLAN_LIMIT_PIDS : 0;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(limit_rows); i++)
+		if ((groups->cgroup.applied & (1U << limit_rows[i].cgroup)) != 0)
+			applied |= 1U << limit_rows[i].limit;
+	return applied;
+}
+
+int
+groups_remove(struct groups *groups, struct hl_err *err)
+{
+	if (!groups->is_made)
+		return 0;
+	groups->is_made = false;
+	bool was_oom = confine_cgroup_was_oom(&groups->cgroup);
+	int status = confine_cgroup_remove(&groups->cgroup, err);
+	if (status == 0 && was_oom) {
+		struct hl_buf size HL_AUTO(hl_buf_done) = { 0 };
+		hl_buf_init(&size, 64);
+		hl_buf_put_size(&size, groups->memory);
+		status = hl_err_set(err, HLB_55, "the memory limit of %s was reached", size.data);
+	}
+	janitor_dismiss(groups->janitor);
+	return status;
+}
+
+void
+groups_done(struct groups *groups)
+{
+	/* First: it knows the groups by these names. */
+	janitor_end(groups->janitor);
+	confine_cgroup_done(&groups->cgroup);
+	*groups = (struct groups){ 0 };
+}
