@@ -35,9 +35,20 @@ host-cflags := $(common) $(harden-cc) -O2 -g -fPIE -fstack-protector-strong \
 host-ldflags := -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,nodlopen,-z,separate-code \
 	-Wl,--as-needed,--fatal-warnings $(LDFLAGS)
 
-# The launcher: static, still position-independent, so that its start is not spent in the dynamic linker
-# (two thirds of `version` otherwise). No name service and no locale is loaded at run time.
-launch-ldflags := $(patsubst -pie,-static-pie,$(host-ldflags))
+# The launcher: static musl, position-independent. What a C library does before main is a third of the
+# time of an empty program with glibc, static or not (its look at the processor traps in a virtual
+# machine), and no name service and no locale is loaded at run time. musl-gcc's own -static-pie yields
+# a dynamic file, hence the link by hand.
+launch-cflags := $(common) $(harden-cc) -O2 -g -fPIE -fstack-protector-strong \
+	-fstack-clash-protection -fcf-protection=full -isystem $(B)/kernel-headers \
+	-isystem $(B)/foreign-headers $(CFLAGS)
+launch-ldflags := $(patsubst -pie,-static-pie,$(host-ldflags)) -nostdlib -Wl,--gc-sections
+hash := \#
+musl-lib := $(shell $(MUSL_CC) -static '-$(hash)$(hash)$(hash)' -x c /dev/null 2>&1 | tr ' ' '\n' | sed -n 's|/crti.o$$||p')
+musl-begin = $(musl-lib)/rcrt1.o $(musl-lib)/crti.o $(shell $(CC) -print-file-name=crtbeginS.o)
+musl-end = $(musl-lib)/libc.a $(shell $(CC) -print-libgcc-file-name) \
+	$(shell $(CC) -print-file-name=crtendS.o) $(musl-lib)/crtn.o
+launch-libs = $(shell $(CC) -print-file-name=libyaml.a)
 
 # The runner: static musl, not PIE, few pages. Kernel headers come from the host's copy through a
 # directory of symbolic links, so that glibc's own headers stay out.

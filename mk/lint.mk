@@ -14,7 +14,7 @@ lint:
 	sh tests/lint/codes.sh
 	sh tests/lint/words.sh
 	sh tests/lint/after-fork.sh
-	sh tests/lint/runner-elf.sh $(B)/hermes-runner
+	sh tests/lint/elf.sh $(B)/hermes-runner $(B)/hermes-launch
 	@shellcheck -S warning $(sh-files)
 
 check-headers: $(gen-headers)

@@ -7,19 +7,27 @@ engine-src := $(base-src) $(wildcard backends/docker/engine/*.c)
 runner-src := $(base-src) $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
 
 # Everything of the launcher but its main: what unit tests link with.
-core-src := $(filter-out launcher/main.c,$(launch-src))
+core-src := $(filter-out launcher/main.c launcher/heap.c,$(launch-src))
 
-launch-libs := -lyaml -lcap
+# What a build with the host's own C library links with: tests, sanitizers, fuzzers.
+host-libs := -lyaml -lcap
 engine-libs := -lcurl -ljansson
 
 host-obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 musl-obj = $(patsubst %.c,$(B)/musl/%.o,$(1))
+launch-obj = $(patsubst %.c,$(B)/launch/%.o,$(1))
 san-obj = $(patsubst %.c,$(B)/san/%.o,$(1))
 
 $(B)/obj/%.o: %.c $(gen-headers)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(host-cflags) -MMD -MP -c -o $@ $<
+
+# The launcher is linked with musl as well, and position-independent: see launch-cflags.
+$(B)/launch/%.o: %.c $(gen-headers) $(B)/foreign-headers/.done
+	@mkdir -p $(@D)
+	$(call say,MUSL,$@)
+	$(Q)$(MUSL_CC) $(launch-cflags) -MMD -MP -c -o $@ $<
 
 $(B)/musl/%.o: %.c $(gen-headers) $(B)/kernel-headers/.done
 	@mkdir -p $(@D)
@@ -39,9 +47,16 @@ $(B)/kernel-headers/.done:
 	ln -sfn /usr/include/$(multiarch)/asm $(@D)/asm
 	@touch $@
 
-$(B)/hermes-launch: $(call host-obj,$(launch-src))
-	$(call say,CC,$@)
-	$(Q)$(CC) $(launch-ldflags) -o $@ $^ $(launch-libs)
+# Headers of libraries that are compiled for this host's own C library; what they need of one is in
+# every C library.
+$(B)/foreign-headers/.done: $(B)/kernel-headers/.done
+	@mkdir -p $(@D)
+	ln -sfn /usr/include/yaml.h $(@D)/yaml.h
+	@touch $@
+
+$(B)/hermes-launch: $(call launch-obj,$(launch-src))
+	$(call say,MUSL,$@)
+	$(Q)$(CC) $(launch-ldflags) -o $@ $(musl-begin) $^ $(launch-libs) $(musl-end)
 
 $(B)/hl-engine: $(call host-obj,$(engine-src))
 	$(call say,CC,$@)

@@ -14,7 +14,7 @@ $(B)/unit/%: tests/unit/%.c $(B)/san/core.a
 	$(call say,CC,$@)
 	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -MMD -MP -MT $@ -MF $@.d -o $@ $< \
 		$(B)/san/core.a $(san-ldflags) \
-		-lcmocka $(launch-libs)
+		-lcmocka $(host-libs)
 
 # The helper under the sanitizers: tests/unit/backends/test_docker_hostile.c lets it meet bad engines.
 $(B)/san/hl-engine: $(call san-obj,$(engine-src))
@@ -31,7 +31,7 @@ fault-bin := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/test
 $(B)/fault/%: tests/fault/%.c $(B)/san/core.a
 	@mkdir -p $(@D)
 	$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< $(B)/san/core.a $(san-ldflags) \
-		-lcmocka $(launch-libs)
+		-lcmocka $(host-libs)
 
 .PHONY: check-fault
 check-fault: $(fault-bin)
@@ -50,7 +50,7 @@ $(B)/kernel/%: tests/kernel/%.c tests/kernel/launch.c $(B)/san/core.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/kernel/launch.c \
-		$(B)/san/core.a $(san-ldflags) -lcmocka $(launch-libs)
+		$(B)/san/core.a $(san-ldflags) -lcmocka $(host-libs)
 
 .PHONY: check-kernel
 check-kernel: $(kernel-bin) $(B)/kernel/probe $(B)/hermes-runner
@@ -78,7 +78,7 @@ $(B)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(B)/san/core.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/fuzz/replay.c $(B)/san/core.a \
-		$(san-ldflags) $(launch-libs)
+		$(san-ldflags) $(host-libs)
 
 .PHONY: check-fuzz-corpus
 check-fuzz-corpus: $(patsubst tests/fuzz/%.c,$(B)/replay/%,$(fuzz-src))
@@ -90,7 +90,7 @@ FUZZ_SECONDS ?= 60
 $(B)/fuzz/%: tests/fuzz/%.c $(core-src) $(apply-src) $(gen-headers)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(launch-libs)
+	$(Q)$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(host-libs)
 
 .PHONY: fuzz
 fuzz: $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(fuzz-src))

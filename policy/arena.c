@@ -12,6 +12,7 @@
 #include "base/banned.h"
 
 enum {
+	FIRST_CHUNK_SIZE = 1024, /* many arenas hold a single number */
 	CHUNK_SIZE = 16 * 1024
 };
 
@@ -63,8 +64,10 @@ policy_arena_alloc(struct policy_arena *arena, size_t size)
 	if (size > SIZE_MAX / 2)
 		return NULL;
 	size = (size + align - 1) / align * align;
-	if (chunk == NULL || chunk->size - chunk->used < size)
-		chunk = add_chunk(arena, size > CHUNK_SIZE ? size : CHUNK_SIZE);
+	if (chunk == NULL || chunk->size - chunk->used < size) {
+		size_t usual = chunk == NULL ? FIRST_CHUNK_SIZE : CHUNK_SIZE;
+		chunk = add_chunk(arena, size > usual ? size : usual);
+	}
 	if (chunk == NULL)
 		return NULL;
 	void *memory = chunk->bytes + chunk->used;

@@ -14,7 +14,7 @@
 struct text_reader {
 	struct policy_findings findings;
 	struct diag diag;
-	struct policy_read *layer;
+	struct policy_read layer;
 	struct policy_reader reader;
 	struct node node;
 };
@@ -27,10 +27,7 @@ begin(struct text_reader *t, struct policy_arena *arena, const char *text, bool 
 	*t = (struct text_reader){ 0 };
 	policy_findings_init(&t->findings);
 	policy_diag_init(&t->diag, &t->findings, NULL);
-	t->layer = policy_arena_alloc(arena, sizeof(*t->layer));
-	if (t->layer == NULL)
-		return hl_err_oom(err);
-	t->reader = (struct policy_reader){ .arena = arena, .diag = &t->diag, .layer = t->layer };
+	t->reader = (struct policy_reader){ .arena = arena, .diag = &t->diag, .layer = &t->layer };
 	t->node = (struct node){
 		.kind = NODE_SCALAR,
 		.is_plain = is_plain,
