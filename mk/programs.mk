@@ -1,13 +1,14 @@
 # Which sources make which program. Rooms are found by folder, so a new file needs no line here.
 
-base-src := $(wildcard base/*.c)
-launch-src := $(base-src) $(wildcard policy/*.c confine/*.c session/*.c audit/*.c launcher/*.c) \
+# base/heap.c takes the place of the allocator: for the static programs only.
+base-src := $(filter-out base/heap.c,$(wildcard base/*.c))
+launch-src := $(base-src) base/heap.c $(wildcard policy/*.c confine/*.c session/*.c audit/*.c launcher/*.c) \
 	$(wildcard backends/*.c backends/local/*.c backends/docker/*.c) runner/frames.c
 engine-src := $(base-src) $(wildcard backends/docker/engine/*.c)
-runner-src := $(base-src) $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
+runner-src := $(base-src) base/heap.c $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
 
 # Everything of the launcher but its main: what unit tests link with.
-core-src := $(filter-out launcher/main.c launcher/heap.c,$(launch-src))
+core-src := $(filter-out launcher/main.c base/heap.c,$(launch-src))
 
 # What a build with the host's own C library links with: tests, sanitizers, fuzzers.
 host-libs := -lyaml -lcap

@@ -1,6 +1,7 @@
 /*
- * The launcher's heap, under other names: blocks that do not overlap, sizes on both sides of each
- * class, zeroed memory, and the end of a program that frees twice or writes before its block.
+ * The heap of the static programs, under other names: blocks that do not overlap, sizes on both
+ * sides of each class, zeroed memory, and the end of a program that frees twice or writes before
+ * its block.
  */
 #include <sys/wait.h>
 
@@ -27,7 +28,7 @@ void *heap_aligned_alloc(size_t alignment, size_t size);
 #define calloc        heap_calloc
 #define realloc       heap_realloc
 #define aligned_alloc heap_aligned_alloc
-#include "../../../launcher/heap.c"
+#include "../../../base/heap.c"
 #undef malloc
 #undef free
 #undef calloc

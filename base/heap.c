@@ -1,7 +1,7 @@
 /*
- * The launcher's heap. Linked into hermes-launch only, in the place of musl's allocator, which maps
- * and unmaps a group of pages for most of the few hundred blocks of a run: a tenth of the whole
- * start. Tests and sanitizers use the allocator of their own C library.
+ * The heap of the static programs, in the place of musl's allocator, which maps and unmaps a group
+ * of pages for most of the few hundred blocks of a run: a tenth of a whole start, and a sixth of
+ * the runner's part. Tests and sanitizers use the allocator of their own C library.
  *
  * Blocks come in size classes, four to each doubling, from chunks that are never given back: a run
  * is short, and a session's blocks are of the same sizes again and again. A block beyond the
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/launcher.h"
+#include "base/base.h"
 
 #include "base/banned.h"
 
