@@ -12,8 +12,8 @@
 
 enum {
 	CHANNEL_CONTROL = 0,
-	CHANNEL_CALL = 1,
-	SUBJECT_MAX = 512
+	SUBJECT_MAX = 512,
+	TERMINAL_MAX = 65535 /* rows or columns: struct winsize */
 };
 
 static const char *const how_names[RUNNER_HOW_MAX] = {
@@ -81,7 +81,7 @@ runner_frame_get(const struct hl_buf *in, struct runner_frame *ret_frame, size_t
 		return hl_err_set(err, HLB_01, "a frame is of an unknown type");
 	if (bytes[5] != 0 || bytes[6] != 0 || bytes[7] != 0)
 		return hl_err_set(err, HLB_01, "a reserved field of a frame is not zero");
-	if (channel != CHANNEL_CONTROL && channel != CHANNEL_CALL)
+	if (channel > RUNNER_CALLS_MAX)
 		return hl_err_set(err, HLB_01, "a frame is for an unknown channel");
 	if (in->len - RUNNER_HEADER_SIZE < len)
 		return 0;
@@ -183,9 +183,9 @@ runner_error_get(const struct runner_frame *frame, struct runner_error *ret_erro
 }
 
 void
-runner_spawn_put(struct hl_buf *out, const struct runner_spawn *spawn)
+runner_spawn_put(struct hl_buf *out, uint32_t channel, const struct runner_spawn *spawn)
 {
-	size_t start = frame_begin(out, RUNNER_SPAWN, CHANNEL_CALL);
+	size_t start = frame_begin(out, RUNNER_SPAWN, channel);
 
 	if (spawn->rlimits_len > RUNNER_RLIMITS_MAX || spawn->argv.len == 0) {
 		out->failed = true;
@@ -199,29 +199,59 @@ runner_spawn_put(struct hl_buf *out, const struct runner_spawn *spawn)
 		hl_wire_put_u64(out, spawn->rlimits[i].soft);
 		hl_wire_put_u64(out, spawn->rlimits[i].hard);
 	}
+	hl_wire_put_u32(out, spawn->rows);
+	hl_wire_put_u32(out, spawn->columns);
 	hl_wire_put_string(out, spawn->cwd);
 	hl_wire_put_strv(out, &spawn->argv);
 	hl_wire_put_strv(out, &spawn->env);
 	frame_end(out, start);
 }
 
+/* Flags that exclude each other: any two of a row. */
+static const uint32_t exclusive[][2] = {
+	{ RUNNER_SPAWN_INHERIT, RUNNER_SPAWN_STDIN | RUNNER_SPAWN_MERGED | RUNNER_SPAWN_PTY },
+	{ RUNNER_SPAWN_PTY, RUNNER_SPAWN_MERGED },
+	{ RUNNER_SPAWN_ALONE, RUNNER_SPAWN_LEAVE },
+};
+
+static bool
+flags_are_sane(uint32_t flags)
+{
+	const uint32_t known = RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_STDIN | RUNNER_SPAWN_ALONE |
+			       RUNNER_SPAWN_STATE | RUNNER_SPAWN_MERGED | RUNNER_SPAWN_PTY |
+			       RUNNER_SPAWN_LEAVE | RUNNER_SPAWN_SCOPED;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(exclusive); i++)
+		if ((flags & exclusive[i][0]) != 0 && (flags & exclusive[i][1]) != 0)
+			return false;
+	return (flags & ~known) == 0;
+}
+
+/* The variable that carries the state is set by the runner: two would be one too many. */
+static bool
+variable_is_sane(const struct runner_spawn *spawn, const char *variable)
+{
+	const char *equals = strchr(variable, '=');
+
+	if (equals == NULL || equals == variable)
+		return false;
+	return (spawn->flags & RUNNER_SPAWN_STATE) == 0 || strncmp(variable, "BASH_ENV=", 9) != 0;
+}
+
 /* What the fields must satisfy beside being readable. */
 static bool
 spawn_is_sane(const struct runner_spawn *spawn)
 {
-	const uint32_t known = RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_STDIN;
-
-	if ((spawn->flags & ~known) != 0 || spawn->flags == known)
+	if (!flags_are_sane(spawn->flags) || spawn->rows > TERMINAL_MAX ||
+	    spawn->columns > TERMINAL_MAX)
 		return false;
 	if ((spawn->umask & ~0777U) != 0 || spawn->argv.len == 0 || spawn->argv.v[0][0] == '\0')
 		return false;
 	if (spawn->cwd == NULL || spawn->cwd[0] != '/')
 		return false;
-	for (size_t i = 0; i < spawn->env.len; i++) {
-		const char *equals = strchr(spawn->env.v[i], '=');
-		if (equals == NULL || equals == spawn->env.v[i])
+	for (size_t i = 0; i < spawn->env.len; i++)
+		if (!variable_is_sane(spawn, spawn->env.v[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -245,6 +275,8 @@ runner_spawn_get(const struct runner_frame *frame, struct runner_spawn *ret_spaw
 		spawn.rlimits[i].soft = hl_wire_u64(&wire);
 		spawn.rlimits[i].hard = hl_wire_u64(&wire);
 	}
+	spawn.rows = hl_wire_u32(&wire);
+	spawn.columns = hl_wire_u32(&wire);
 	spawn.cwd = hl_wire_string(&wire);
 	hl_wire_strv(&wire, &spawn.argv);
 	hl_wire_strv(&wire, &spawn.env);
@@ -264,9 +296,9 @@ runner_spawn_done(struct runner_spawn *spawn)
 }
 
 void
-runner_exit_put(struct hl_buf *out, const struct runner_exit *exit)
+runner_exit_put(struct hl_buf *out, uint32_t channel, const struct runner_exit *exit)
 {
-	size_t start = frame_begin(out, RUNNER_EXIT, CHANNEL_CALL);
+	size_t start = frame_begin(out, RUNNER_EXIT, channel);
 
 	hl_wire_put_u8(out, (uint8_t)exit->how);
 	hl_wire_put_u32(out, exit->code);
@@ -274,6 +306,8 @@ runner_exit_put(struct hl_buf *out, const struct runner_exit *exit)
 	hl_wire_put_u64(out, exit->user_us);
 	hl_wire_put_u64(out, exit->system_us);
 	hl_wire_put_u64(out, exit->max_rss_kib);
+	hl_wire_put_u8(out, (uint8_t)exit->state);
+	hl_wire_put_u8(out, exit->has_left ? 1 : 0);
 	hl_wire_put_u32(out, (uint32_t)exit->sys_errno);
 	put_subject(out, exit->subject);
 	frame_end(out, start);
@@ -293,9 +327,13 @@ runner_exit_get(const struct runner_frame *frame, struct runner_exit *ret_exit, 
 	exit.user_us = hl_wire_u64(&wire);
 	exit.system_us = hl_wire_u64(&wire);
 	exit.max_rss_kib = hl_wire_u64(&wire);
+	uint8_t state = hl_wire_u8(&wire);
+	uint8_t has_left = hl_wire_u8(&wire);
+	exit.state = (enum runner_state_kept)state;
+	exit.has_left = has_left == 1;
 	exit.sys_errno = (int)(hl_wire_u32(&wire) & 0xffff);
 	exit.subject = get_subject(&wire);
-	if (how == 0 || how >= RUNNER_HOW_MAX)
+	if (how == 0 || how >= RUNNER_HOW_MAX || state > RUNNER_STATE_LOST || has_left > 1)
 		wire.failed = true;
 	if (finish(&wire, "EXIT", err) != 0)
 		return -1;

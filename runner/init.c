@@ -158,7 +158,7 @@ refuse(struct init *init, const struct spawn_failure *failure)
 		init_fault(init, &error);
 		return;
 	}
-	runner_exit_put(&init->out, &exit);
+	runner_exit_put(&init->out, 1, &exit);
 	init->state = INIT_IDLE;
 }
 
@@ -270,7 +270,7 @@ init_kill(struct init *init, enum runner_how how)
 		tree_signal(SIGCONT); /* a stopped one does not hear TERM */
 	} else if (init->state == INIT_LOCKED) {
 		const struct runner_exit exit = { .how = how };
-		runner_exit_put(&init->out, &exit);
+		runner_exit_put(&init->out, 1, &exit);
 		init->state = INIT_IDLE;
 	}
 }
@@ -347,7 +347,7 @@ init_call_done(struct init *init)
 	}
 	if (call->killed != 0)
 		exit.how = call->killed;
-	runner_exit_put(&init->out, &exit);
+	runner_exit_put(&init->out, 1, &exit);
 	call_close(call);
 	/* What is still there must not live beside another call. */
 	init->state = call->has_immortals ? INIT_OVER : INIT_IDLE;

@@ -3,33 +3,52 @@
  *
  * One full-duplex byte stream joins the host and the runner: a socketpair on descriptor 3 for the
  * native sandbox (no argument), standard input and output elsewhere (argument "--stdio"). The
- *runner is pid 1 of its sandbox, or its child subreaper.
+ * runner is pid 1 of its sandbox, or its child subreaper.
  *
  *	host				runner
  *	----				------
  *					HELLO		version and features
  *	LOCK				 		the confinement to apply, once
  *					LOCKED | ERROR	verified from inside, or why not
- *	SPAWN						argv, environment, cwd, stdio
- *					STARTED | ERROR	exec succeeded
- *	STDIN, STDIN_EOF, SIGNAL, KILL
+ *	STATE*, SPAWN					on a channel of its own: argv, environment,
+ *cwd STARTED		exec succeeded STDIN, STDIN_EOF, SIGNAL, RESIZE, KILL
  *					OUT		stdout or stderr, within the window
- *	WINDOW						more credit for OUT
- *					WINDOW		more credit for STDIN
- *					EXIT		how, status, rusage; nothing of the call is
- *left GOODBYE						end; so does the end of the stream
+ *	WINDOW_ADD					more credit for OUT
+ *					WINDOW_ADD	more credit for STDIN
+ *					STATE*, EXIT	how, status, usage, whether state was kept
+ *					OUT*		of what the command left running
+ *					CLOSED		nothing of the call is left
+ *	PING				PONG		the same bytes
+ *	GOODBYE						end; so does the end of the stream
  *
  * The host may send LOCK and SPAWN before it has read HELLO: they wait in the stream. Before HELLO
- *the host skips at most RUNNER_NOISE_MAX bytes that are not the magic (banners, warnings).
+ * the host skips at most RUNNER_NOISE_MAX bytes that are not the magic (banners, warnings).
  *
- * A frame is a 12 byte header, little-endian - u32 payload length, u8 type, u8 flags, u16 zero, u32
- * channel - and the payload, at most RUNNER_PAYLOAD_MAX bytes, made with base's wire codec. Each
- *side holds the other for hostile: an unknown type, a bad length, a nonzero reserved field, a frame
- *that the state does not allow end the stream with a typed error. This version has one channel, 1,
- *for calls; 0 is control.
+ * A frame is a 12 byte header, little-endian - u32 payload length, u8 type, u8 flags (zero), u16
+ * zero, u32 channel - and the payload, at most RUNNER_PAYLOAD_MAX bytes, made with base's wire
+ * codec. Each side holds the other for hostile: an unknown type, a bad length, a nonzero reserved
+ * field, a frame that the state does not allow end the stream with a typed error.
  *
- * Flow control: OUT and STDIN consume a window of RUNNER_WINDOW bytes per direction and stream,
- *which WINDOW frames give back, so a flood neither grows memory nor blocks control frames.
+ * Channels: 0 is control; each call has one of 1 ... RUNNER_CALLS_MAX, chosen by the host, which
+ *may use it again after CLOSED. A call that never began (EXIT with LAUNCHER_ERROR in the place of
+ * STARTED) is followed by CLOSED as well. Frames of the host that cross an EXIT or CLOSED on their
+ * way are dropped. A stop of the reading of one channel never blocks another.
+ *
+ * Flow control: OUT and STDIN consume a window of RUNNER_WINDOW bytes per channel, direction and
+ * stream, which WINDOW_ADD frames give back, so that a flood neither grows memory nor blocks
+ * control frames or other calls.
+ *
+ * The tree of a call: with ALONE it is everything below pid 1 (one call, one sandbox). Otherwise
+ *each call has a supervisor of its own, a child subreaper that is not the command's to signal where
+ *the kernel has Landlock's signal scope (ABI 6), so that KILL ends all descendants of this call,
+ * daemons included, and no other call. An orphan whose supervisor was killed comes to the runner,
+ * which ends it.
+ *
+ * State: with the STATE flag the command, which is bash, starts with BASH_ENV naming a descriptor
+ * from which it reads the text of the STATE frames that came before SPAWN; what is written to
+ * descriptor RUNNER_STATE_FD while the shell lives comes back in STATE frames before EXIT. What the
+ * texts say is between session/ and bash: the runner carries them, at most RUNNER_STATE_MAX bytes
+ * each, and keeps nothing.
  *
  * When the stream ends without GOODBYE the runner ends the whole sandbox.
  */
@@ -42,13 +61,17 @@
 #include "base/base.h"
 
 enum {
-	RUNNER_VERSION = 1,
+	RUNNER_VERSION = 2,
+	RUNNER_CALLS_MAX = 64,
 	RUNNER_HEADER_SIZE = 12,
 	RUNNER_PAYLOAD_MAX = 256 * 1024,
 	RUNNER_NOISE_MAX = 64 * 1024,
 	RUNNER_WINDOW = 1024 * 1024,
-	RUNNER_STREAM_FD = 3,   /* native sandbox */
-	RUNNER_GRACE_MS = 2000, /* between TERM and KILL */
+	RUNNER_STREAM_FD = 3,      /* native sandbox */
+	RUNNER_GRACE_MS = 2000,    /* between TERM and KILL */
+	RUNNER_STATE_TEXT_FD = 98, /* BASH_ENV names it: the text of the STATE frames */
+	RUNNER_STATE_FD = 99,      /* the shell writes its state there */
+	RUNNER_STATE_MAX = 1024 * 1024,
 };
 
 /* First bytes of the stream, before the HELLO frame: no banner contains them. */
@@ -60,16 +83,21 @@ enum runner_type {
 	RUNNER_LOCK,       /* struct confinement, confine/confine.h */
 	RUNNER_LOCKED,     /* string: one line a person reads (what was verified) */
 	RUNNER_ERROR,      /* struct runner_error */
+	RUNNER_STATE,      /* bytes, appended to those before */
 	RUNNER_SPAWN,      /* struct runner_spawn */
 	RUNNER_STARTED,    /* u32 pid inside */
 	RUNNER_STDIN,      /* bytes */
 	RUNNER_STDIN_EOF,  /* empty */
+	RUNNER_RESIZE,     /* u32 rows, u32 columns: of the terminal of a PTY call */
 	RUNNER_OUT,        /* u8 1 stdout or 2 stderr, then bytes */
 	RUNNER_WINDOW_ADD, /* u8 stream (0 stdin, 1 stdout, 2 stderr), u32 bytes */
-	RUNNER_SIGNAL,     /* u32 signal: to the command's process group */
-	RUNNER_KILL,       /* u8 reason (enum runner_how): TERM to the tree, grace, KILL, EXIT */
-	RUNNER_EXIT,       /* struct runner_exit */
-	RUNNER_GOODBYE,    /* empty */
+	RUNNER_SIGNAL,  /* u32 signal: to the command's process group (PTY: the foreground one) */
+	RUNNER_KILL,    /* u8 reason (enum runner_how): TERM to the tree, grace, KILL, EXIT */
+	RUNNER_EXIT,    /* struct runner_exit */
+	RUNNER_CLOSED,  /* empty */
+	RUNNER_PING,    /* at most 8 bytes */
+	RUNNER_PONG,    /* the same */
+	RUNNER_GOODBYE, /* empty */
 	RUNNER_TYPE_MAX
 };
 
@@ -96,7 +124,25 @@ struct runner_error {
 enum runner_spawn_flags {
 	RUNNER_SPAWN_INHERIT =
 	    1 << 0, /* the command gets the runner's own 0, 1, 2 (native sandbox) */
-	RUNNER_SPAWN_STDIN = 1 << 1, /* without INHERIT: stdin comes in frames; else /dev/null */
+	RUNNER_SPAWN_STDIN = 1 << 1,  /* without INHERIT: stdin comes in frames; else /dev/null */
+	RUNNER_SPAWN_ALONE = 1 << 2,  /* the only call that this sandbox will ever have */
+	RUNNER_SPAWN_STATE = 1 << 3,  /* argv is bash: BASH_ENV and RUNNER_STATE_FD as told above */
+	RUNNER_SPAWN_MERGED = 1 << 4, /* stderr is stdout: one pipe, arrival order */
+	RUNNER_SPAWN_PTY =
+	    1 << 5, /* a terminal of rows x columns on 0, 1, 2 and as controlling one */
+	/* What the command leaves running when it ends stays until KILL or the end of the stream,
+	 * and its OUT frames go on; without, it is ended before EXIT. */
+	RUNNER_SPAWN_LEAVE = 1 << 6,
+	/* Call lock: a Landlock domain of the command's own with signal and abstract socket scope,
+	 * where HELLO says that the kernel has it (RUNNER_FEATURE_SCOPES); else it is not applied.
+	 */
+	RUNNER_SPAWN_SCOPED = 1 << 7,
+};
+
+/* HELLO: what is there. Facts for `explain` and the record, never a reason to leave out a lock. */
+enum runner_features {
+	RUNNER_FEATURE_PID1 = 1 << 0,   /* the runner is pid 1 of its namespace */
+	RUNNER_FEATURE_SCOPES = 1 << 1, /* Landlock ABI 6 */
 };
 
 struct runner_rlimit {
@@ -116,9 +162,16 @@ struct runner_spawn {
 	uint32_t umask;
 	struct runner_rlimit rlimits[RUNNER_RLIMITS_MAX];
 	uint32_t rlimits_len;
+	uint32_t rows, columns; /* PTY */
 	const char *cwd;
 	struct hl_strv argv; /* argv[0] without a slash is looked up in PATH of env, inside */
 	struct hl_strv env;  /* NAME=VALUE, the whole environment; wiped after use */
+};
+
+enum runner_state_kept {
+	RUNNER_STATE_NONE, /* not asked for */
+	RUNNER_STATE_KEPT, /* STATE frames before EXIT are all that the shell wrote */
+	RUNNER_STATE_LOST, /* exec, a fatal signal, or more than RUNNER_STATE_MAX */
 };
 
 struct runner_exit {
@@ -126,6 +179,8 @@ struct runner_exit {
 	uint32_t code;   /* EXITED: status; LAUNCHER_ERROR: 126 or 127 */
 	uint32_t signal; /* SIGNALED */
 	uint64_t user_us, system_us, max_rss_kib;
+	enum runner_state_kept state;
+	bool has_left;       /* LEAVE: something of the call lives on; CLOSED will tell its end */
 	int sys_errno;       /* LAUNCHER_ERROR: why exec or chdir failed */
 	const char *subject; /* the same: what it was about */
 };
@@ -151,11 +206,11 @@ void runner_error_put(struct hl_buf *out, const struct runner_error *error);
 int runner_error_get(const struct runner_frame *frame, struct runner_error *ret_error,
     struct hl_err *err) HL_MUST_CHECK;
 /* Fails (sticky in out) when the call is larger than a frame may be. */
-void runner_spawn_put(struct hl_buf *out, const struct runner_spawn *spawn);
+void runner_spawn_put(struct hl_buf *out, uint32_t channel, const struct runner_spawn *spawn);
 int runner_spawn_get(const struct runner_frame *frame, struct runner_spawn *ret_spawn,
     struct hl_err *err) HL_MUST_CHECK;
 void runner_spawn_done(struct runner_spawn *spawn);
-void runner_exit_put(struct hl_buf *out, const struct runner_exit *exit);
+void runner_exit_put(struct hl_buf *out, uint32_t channel, const struct runner_exit *exit);
 int runner_exit_get(const struct runner_frame *frame, struct runner_exit *ret_exit,
     struct hl_err *err) HL_MUST_CHECK;
 

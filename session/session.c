@@ -260,7 +260,7 @@ session_run(struct sandbox *sandbox, const struct session_call *call, int signal
 	session_loop_send(&loop);
 	int status = call->before_spawn != NULL ? call->before_spawn(call->context, err) : 0;
 	if (status == 0) {
-		runner_spawn_put(&loop.to_runner, call->spawn);
+		runner_spawn_put(&loop.to_runner, 1, call->spawn);
 		status = hl_buf_check(&loop.to_runner, "the call", err);
 	}
 	if (status == 0)

@@ -45,7 +45,7 @@ read_spawn(const struct runner_frame *frame)
 	if (runner_spawn_get(frame, &spawn, &err) != 0)
 		return;
 	hl_buf_init(&out, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
-	runner_spawn_put(&out, &spawn);
+	runner_spawn_put(&out, 1, &spawn);
 	HL_BUG_ON(out.failed);
 	HL_BUG_ON(runner_frame_get(&out, &copy, &used, &err) != 1);
 	HL_BUG_ON(copy.payload_len != frame->payload_len);

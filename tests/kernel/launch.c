@@ -344,7 +344,7 @@ launch_send_spawn(struct launch *launch, uint32_t flags, const char *const *word
 		hl_strv_add(&spawn.argv, *words);
 	hl_strv_add(&spawn.env, "PATH=/usr/bin:/bin");
 	hl_buf_init(&frame, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
-	runner_spawn_put(&frame, &spawn);
+	runner_spawn_put(&frame, 1, &spawn);
 	launch_send_raw(launch, frame.data, frame.len);
 	hl_buf_done(&frame);
 	runner_spawn_done(&spawn);

@@ -177,7 +177,7 @@ send_spawn_in(struct launch *launch, const char *cwd, uint32_t resource, uint64_
 		spawn.rlimits[0] = (struct runner_rlimit){ resource, limit, limit };
 	}
 	hl_buf_init(&frame, RUNNER_PAYLOAD_MAX);
-	runner_spawn_put(&frame, &spawn);
+	runner_spawn_put(&frame, 1, &spawn);
 	launch_send_raw(launch, frame.data, frame.len);
 	hl_buf_done(&frame);
 	runner_spawn_done(&spawn);

@@ -87,7 +87,7 @@ static const struct {
 	{ { 0, 0, 0, 0, RUNNER_OUT, 1, 0, 0, 1 } },
 	{ { 0, 0, 0, 0, RUNNER_OUT, 0, 1, 0, 1 } },
 	{ { 0, 0, 0, 0, RUNNER_OUT, 0, 0, 1, 1 } },
-	{ { 0, 0, 0, 0, RUNNER_OUT, 0, 0, 0, 2 } },
+	{ { 0, 0, 0, 0, RUNNER_OUT, 0, 0, 0, RUNNER_CALLS_MAX + 1 } },
 	{ { 0, 0, 0, 0, RUNNER_OUT, 0, 0, 0, 1, 0, 0, 1 } },
 };
 
@@ -121,10 +121,12 @@ put_sample_spawn(struct hl_buf *out, uint32_t flags)
 	hl_strv_add(&spawn.argv, "");
 	hl_strv_add(&spawn.env, "A=1");
 	hl_strv_add(&spawn.env, "EMPTY=");
+	spawn.rows = 24;
+	spawn.columns = 80;
 	spawn.rlimits_len = 2;
 	spawn.rlimits[0] = (struct runner_rlimit){ 7, 1024, 4096 };
 	spawn.rlimits[1] = (struct runner_rlimit){ 4, 0, UINT64_MAX };
-	runner_spawn_put(out, &spawn);
+	runner_spawn_put(out, 7, &spawn);
 	runner_spawn_done(&spawn);
 	runner_spawn_done(&spawn);
 }
@@ -140,10 +142,13 @@ test_spawn(void **state)
 	put_sample_spawn(&out, RUNNER_SPAWN_STDIN);
 	struct runner_frame frame = frame_of(&out);
 	assert_int_equal(frame.type, RUNNER_SPAWN);
+	assert_int_equal(frame.channel, 7);
 	assert_int_equal(runner_spawn_get(&frame, &spawn, &err), 0);
 	assert_int_equal(spawn.flags, RUNNER_SPAWN_STDIN);
 	assert_int_equal(spawn.umask, 027);
 	assert_string_equal(spawn.cwd, "/work");
+	assert_int_equal(spawn.rows, 24);
+	assert_int_equal(spawn.columns, 80);
 	assert_int_equal(spawn.rlimits_len, 2);
 	assert_int_equal(spawn.rlimits[0].soft, 1024);
 	assert_int_equal(spawn.rlimits[1].hard, UINT64_MAX);
@@ -190,19 +195,27 @@ test_spawn_mutations(void **state)
 struct bad_spawn {
 	uint32_t flags, umask, rlimits;
 	const char *cwd, *word, *env;
+	uint32_t rows, columns;
 };
 
 static const struct bad_spawn bad_spawns[] = {
-	{ 4, 022, 0, "/", "a", "A=1" },   /* unknown flag */
-	{ 3, 022, 0, "/", "a", "A=1" },   /* both kinds of input */
-	{ 0, 01000, 0, "/", "a", "A=1" }, /* umask */
-	{ 0, 022, 17, "/", "a", "A=1" },  /* too many limits */
-	{ 0, 022, 0, "tmp", "a", "A=1" }, /* relative */
-	{ 0, 022, 0, "", "a", "A=1" },    /* nothing */
-	{ 0, 022, 0, "/", "", "A=1" },    /* no name */
-	{ 0, 022, 0, "/", NULL, "A=1" },  /* no words */
-	{ 0, 022, 0, "/", "a", "=1" },    /* no name of a variable */
-	{ 0, 022, 0, "/", "a", "A" },     /* no value */
+	{ 1 << 8, 022, 0, "/", "a", "A=1", 0, 0 }, /* unknown flag */
+	{ RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_STDIN, 022, 0, "/", "a", "A=1", 0, 0 },
+	{ RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_MERGED, 022, 0, "/", "a", "A=1", 0, 0 },
+	{ RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_PTY, 022, 0, "/", "a", "A=1", 0, 0 },
+	{ RUNNER_SPAWN_PTY | RUNNER_SPAWN_MERGED, 022, 0, "/", "a", "A=1", 0, 0 },
+	{ RUNNER_SPAWN_ALONE | RUNNER_SPAWN_LEAVE, 022, 0, "/", "a", "A=1", 0, 0 },
+	{ RUNNER_SPAWN_STATE, 022, 0, "/", "a", "BASH_ENV=/x", 0, 0 }, /* the runner's own */
+	{ RUNNER_SPAWN_PTY, 022, 0, "/", "a", "A=1", 65536, 80 },      /* no such window */
+	{ RUNNER_SPAWN_PTY, 022, 0, "/", "a", "A=1", 24, 65536 },
+	{ 0, 01000, 0, "/", "a", "A=1", 0, 0 }, /* umask */
+	{ 0, 022, 17, "/", "a", "A=1", 0, 0 },  /* too many limits */
+	{ 0, 022, 0, "tmp", "a", "A=1", 0, 0 }, /* relative */
+	{ 0, 022, 0, "", "a", "A=1", 0, 0 },    /* nothing */
+	{ 0, 022, 0, "/", "", "A=1", 0, 0 },    /* no name */
+	{ 0, 022, 0, "/", NULL, "A=1", 0, 0 },  /* no words */
+	{ 0, 022, 0, "/", "a", "=1", 0, 0 },    /* no name of a variable */
+	{ 0, 022, 0, "/", "a", "A", 0, 0 },     /* no value */
 };
 
 static void
@@ -222,6 +235,8 @@ test_bad_spawns(void **state)
 			hl_wire_put_u64(&payload, 0);
 			hl_wire_put_u64(&payload, 0);
 		}
+		hl_wire_put_u32(&payload, bad->rows);
+		hl_wire_put_u32(&payload, bad->columns);
 		hl_wire_put_string(&payload, bad->cwd);
 		hl_wire_put_u32(&payload, bad->word != NULL ? 1 : 0);
 		if (bad->word != NULL)
@@ -251,7 +266,7 @@ test_large_spawn(void **state)
 	hl_strv_init(&spawn.env, 8);
 	hl_strv_add(&spawn.argv, word);
 	hl_buf_init(&out, 4 << 20);
-	runner_spawn_put(&out, &spawn);
+	runner_spawn_put(&out, 1, &spawn);
 	assert_true(out.failed);
 	hl_buf_done(&out);
 	runner_spawn_done(&spawn);
@@ -303,19 +318,24 @@ test_exit(void **state)
 		.user_us = 1,
 		.system_us = UINT64_MAX,
 		.max_rss_kib = 77,
+		.state = RUNNER_STATE_LOST,
+		.has_left = true,
 		.sys_errno = 2 };
 	struct runner_exit out;
 	struct hl_buf bytes;
 
 	(void)state;
 	hl_buf_init(&bytes, 4096);
-	runner_exit_put(&bytes, &in);
+	runner_exit_put(&bytes, RUNNER_CALLS_MAX, &in);
 	struct runner_frame frame = frame_of(&bytes);
+	assert_int_equal(frame.channel, RUNNER_CALLS_MAX);
 	assert_int_equal(runner_exit_get(&frame, &out, &err), 0);
 	assert_int_equal(out.how, RUNNER_TIMED_OUT);
 	assert_int_equal(out.signal, 9);
 	assert_int_equal(out.system_us, UINT64_MAX);
 	assert_int_equal(out.max_rss_kib, 77);
+	assert_int_equal(out.state, RUNNER_STATE_LOST);
+	assert_true(out.has_left);
 	assert_string_equal(out.subject, "");
 	/* how is an enum of ours: nothing else may come in */
 	for (unsigned how = 0; how < 256; how++) {
@@ -323,6 +343,16 @@ test_exit(void **state)
 		assert_int_equal(runner_exit_get(&frame, &out, &err) == 0,
 		    how >= RUNNER_EXITED && how < RUNNER_HOW_MAX);
 	}
+	/* so is what became of the state, and a truth value has two values */
+	bytes.data[RUNNER_HEADER_SIZE] = RUNNER_EXITED;
+	for (size_t at = RUNNER_HEADER_SIZE + 33; at < RUNNER_HEADER_SIZE + 35; at++)
+		for (unsigned value = 0; value < 256; value++) {
+			char before = bytes.data[at];
+			bytes.data[at] = (char)value;
+			assert_int_equal(runner_exit_get(&frame, &out, &err) == 0,
+			    value <= (at == RUNNER_HEADER_SIZE + 33 ? RUNNER_STATE_LOST : 1));
+			bytes.data[at] = before;
+		}
 	hl_buf_done(&bytes);
 }
 

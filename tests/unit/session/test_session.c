@@ -81,7 +81,7 @@ put_exit(struct hl_buf *out, enum runner_how how, uint32_t code, uint32_t sig)
 {
 	struct runner_exit ended = { .how = how, .code = code, .signal = sig, .subject = "" };
 
-	runner_exit_put(out, &ended);
+	runner_exit_put(out, 1, &ended);
 }
 
 static void
