@@ -139,6 +139,14 @@ on_exit(struct session_loop *loop, const struct runner_frame *frame)
 	loop->has_exit = true;
 }
 
+/* Nothing to do: EXIT of a call that is alone is the end of everything. */
+static void
+on_closed(struct session_loop *loop, const struct runner_frame *frame)
+{
+	(void)loop;
+	(void)frame;
+}
+
 static void
 on_window(struct session_loop *loop, const struct runner_frame *frame)
 {
@@ -186,6 +194,7 @@ static const struct frame_rule rules[] = {
 	{ RUNNER_ERROR, SESSION_HELLO, SESSION_RUNNING, on_error },
 	{ RUNNER_STARTED, SESSION_LOCKED, SESSION_LOCKED, on_started },
 	{ RUNNER_EXIT, SESSION_LOCKED, SESSION_RUNNING, on_exit },
+	{ RUNNER_CLOSED, SESSION_LOCKED, SESSION_RUNNING, on_closed },
 	{ RUNNER_OUT, SESSION_RUNNING, SESSION_RUNNING, session_loop_out },
 	{ RUNNER_WINDOW_ADD, SESSION_RUNNING, SESSION_RUNNING, on_window },
 };
@@ -197,7 +206,7 @@ session_frame(struct session_loop *loop, const struct runner_frame *frame)
 		const struct frame_rule *rule = &rules[i];
 		if (rule->type != frame->type || loop->state < rule->from || loop->state > rule->to)
 			continue;
-		if (loop->has_exit)
+		if (loop->has_exit != (rule->type == RUNNER_CLOSED))
 			break;
 		rule->handle(loop, frame);
 		return;
@@ -260,7 +269,9 @@ session_run(struct sandbox *sandbox, const struct session_call *call, int signal
 	session_loop_send(&loop);
 	int status = call->before_spawn != NULL ? call->before_spawn(call->context, err) : 0;
 	if (status == 0) {
-		runner_spawn_put(&loop.to_runner, 1, call->spawn);
+		struct runner_spawn spawn = *call->spawn;
+		spawn.flags |= RUNNER_SPAWN_ALONE;
+		runner_spawn_put(&loop.to_runner, 1, &spawn);
 		status = hl_buf_check(&loop.to_runner, "the call", err);
 	}
 	if (status == 0)
