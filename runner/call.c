@@ -1,269 +1,502 @@
 /*
- * Starting a command. The child shares our memory until it execs (CLONE_VM | CLONE_VFORK): no page
- * tables are copied, and why an exec failed is simply left in a variable. The child therefore makes
- * system calls only, on a stack of its own.
+ * A call from SPAWN to CLOSED. Nothing here waits: what is due is done by call_progress() whenever
+ * the loop comes round, from what the task's processes have written into it.
  */
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "confine/confine.h"
 #include "runner/loop.h"
+#include "runner/raw.h"
 
 #include "base/banned.h"
 
 enum {
-	STACK = 16384,
-	PATH_SIZE = 4096
+	KILL_PAUSE_MS = 2, /* between two walks through a tree that does not end, doubled up to */
+	KILL_PAUSE_MAX_MS = 64
 };
-
-/* What the child needs and what it leaves behind. */
-struct child {
-	const struct runner_spawn *spawn;
-	int stdio[3]; /* its ends of the pipes; -1 = inherit, or /dev/null for input */
-	pid_t runner;
-	struct spawn_failure failure;
-	char path[PATH_SIZE]; /* of the program that was tried */
-};
-
-static int
-fail(struct child *child, enum spawn_step step, const char *subject)
-{
-	child->failure =
-	    (struct spawn_failure){ .step = step, .sys_errno = errno, .subject = subject };
-	return -1;
-}
-
-static int
-set_stdio(struct child *child)
-{
-	if ((child->spawn->flags & RUNNER_SPAWN_INHERIT) != 0)
-		return 0;
-	if (child->stdio[0] < 0)
-		child->stdio[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	for (int i = 0; i < 3; i++)
-		if (child->stdio[i] < 0 || dup2(child->stdio[i], i) < 0)
-			return fail(child, SPAWN_STDIO, i == 0 ? "/dev/null" : "pipe");
-	return 0;
-}
-
-static const char *const rlimit_names[RLIM_NLIMITS] = {
-	[RLIMIT_CPU] = "cpu time",
-	[RLIMIT_FSIZE] = "file size",
-	[RLIMIT_DATA] = "data",
-	[RLIMIT_STACK] = "stack",
-	[RLIMIT_CORE] = "core",
-	[RLIMIT_RSS] = "resident memory",
-	[RLIMIT_NPROC] = "processes",
-	[RLIMIT_NOFILE] = "open files",
-	[RLIMIT_MEMLOCK] = "locked memory",
-	[RLIMIT_AS] = "address space",
-	[RLIMIT_LOCKS] = "locks",
-	[RLIMIT_SIGPENDING] = "pending signals",
-	[RLIMIT_MSGQUEUE] = "message queues",
-	[RLIMIT_NICE] = "nice",
-	[RLIMIT_RTPRIO] = "real-time priority",
-	[RLIMIT_RTTIME] = "real-time time",
-};
-
-static int
-set_rlimits(struct child *child)
-{
-	const struct runner_spawn *spawn = child->spawn;
-
-	for (uint32_t i = 0; i < spawn->rlimits_len; i++) {
-		const struct runner_rlimit *wanted = &spawn->rlimits[i];
-		const struct rlimit limit = { .rlim_cur = wanted->soft, .rlim_max = wanted->hard };
-		if (setrlimit((int)wanted->resource, &limit) != 0)
-			return fail(child, SPAWN_RLIMIT,
-			    wanted->resource < RLIM_NLIMITS ? rlimit_names[wanted->resource]
-							    : "unknown limit");
-	}
-	return 0;
-}
-
-/* True when the name is there for us, whether or not it can be executed. */
-static bool
-exists(const char *path)
-{
-	int saved = errno;
-	bool does = faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0;
-
-	errno = saved;
-	return does;
-}
-
-static const char *
-variable(const struct runner_spawn *spawn, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < spawn->env.len; i++)
-		if (strncmp(spawn->env.v[i], name, len) == 0 && spawn->env.v[i][len] == '=')
-			return spawn->env.v[i] + len + 1;
-	return NULL;
-}
-
-/* Tries one path. Returns when it cannot be run: 0 to go on looking, -1 when the answer is final.
- * An ENOENT of a file that is there means its interpreter: that is "not usable", not "not found".
- */
-static int
-try_path(struct child *child, const char *path)
-{
-	char *const *env = hl_strv_argv(&child->spawn->env);
-
-	execve(path, hl_strv_argv(&child->spawn->argv), env);
-	if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
-	    errno == ENAMETOOLONG)
-		if (!exists(path))
-			return 0;
-	return fail(child, SPAWN_EXEC, path);
-}
-
-static int
-not_found(struct child *child)
-{
-	errno = 0;
-	return fail(child, SPAWN_EXEC, child->spawn->argv.v[0]);
-}
-
-/* As execvp(3), with the PATH of the command's environment and without its shell. */
-static int
-run(struct child *child)
-{
-	const char *name = child->spawn->argv.v[0];
-	const char *dir = variable(child->spawn, "PATH");
-	size_t name_len = strlen(name);
-
-	if (strchr(name, '/') != NULL)
-		return try_path(child, name) != 0 ? -1 : not_found(child);
-	if (dir == NULL)
-		dir = "/usr/local/bin:/usr/bin:/bin";
-	bool is_refused = false;
-	for (; *dir != '\0'; dir += *dir == ':' ? 1 : 0) {
-		size_t len = strcspn(dir, ":");
-		/* An empty or relative entry means the working directory, which is the workspace:
-		 * what lies there is not what the name means. */
-		if (len > 0 && dir[0] == '/' && len + name_len + 2 <= sizeof(child->path)) {
-			memcpy(child->path, dir, len);
-			child->path[len] = '/';
-			memcpy(child->path + len + 1, name, name_len + 1);
-			if (try_path(child, child->path) != 0) {
-				if (child->failure.sys_errno != EACCES)
-					return -1;
-				is_refused = true;
-			}
-		}
-		dir += len;
-	}
-	if (!is_refused)
-		return not_found(child);
-	errno = EACCES;
-	return fail(child, SPAWN_EXEC, name);
-}
-
-static int
-child_main(void *argument)
-{
-	struct child *child = argument;
-	sigset_t none;
-
-	setpgid(0, 0);
-	if (child->runner != 1)
-		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	umask((mode_t)child->spawn->umask);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (set_stdio(child) == 0 && set_rlimits(child) == 0) {
-		if (chdir(child->spawn->cwd) != 0)
-			fail(child, SPAWN_CWD, child->spawn->cwd);
-		else
-			run(child);
-	}
-	_exit(127);
-}
 
 static void
-close_ends(int stdio[3])
+close_fd(int *fd)
 {
-	for (int i = 0; i < 3; i++)
-		if (stdio[i] >= 0)
-			close(stdio[i]);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
+
+/* The command's ends. */
+static void
+close_theirs(struct task *task)
+{
+	for (int i = 0; i < 3; i++) {
+		const int fd = task->stdio[i];
+		close_fd(&task->stdio[i]);
+		for (int k = i + 1; k < 3; k++) /* one terminal, or MERGED */
+			if (task->stdio[k] == fd)
+				task->stdio[k] = -1;
+	}
+	close_fd(&task->state_text_fd);
+	close_fd(&task->state_fd);
+}
+
+/* Its environment is wiped. */
+static void
+forget_spawn(struct call *call)
+{
+	runner_spawn_done(&call->spawn);
+	call->spawn = (struct runner_spawn){ 0 };
+	free(call->cwd);
+	call->cwd = NULL;
+}
+
+/* Field by field: the stacks are many pages that nobody has touched yet. */
+void
+call_reset(struct call *call, uint32_t channel)
+{
+	struct task *task = &call->task;
+
+	call->channel = channel;
+	call->state = CALL_FREE;
+	call->supervisor = 0;
+	call->early_signals = 0;
+	call->has_ended = call->is_empty = call->has_immortals = false;
+	call->killed = (enum runner_how)0;
+	call->term_until_ms = 0;
+	call->is_ending = call->is_draining = false;
+	call->out_fd[0] = call->out_fd[1] = call->stdin_fd = -1;
+	call->state_text_fd = call->state_fd = -1;
+	call->owed[0] = call->owed[1] = 0;
+	call->out_window[0] = call->out_window[1] = call->stdin_window = RUNNER_WINDOW;
+	call->takes_stdin = call->stdin_ended = false;
+	hl_buf_init(&call->stdin_bytes, RUNNER_WINDOW + 1); /* and a terminal's end of input */
+	hl_buf_init(&call->state_text, RUNNER_STATE_MAX);
+	hl_buf_init(&call->state_out, RUNNER_STATE_MAX);
+	task->stdio[0] = task->stdio[1] = task->stdio[2] = -1;
+	task->state_text_fd = task->state_fd = task->scope_fd = -1;
+	task->phase = TASK_STARTING;
+	task->failure = (struct task_failure){ 0 };
+	task->pid = 0;
+	task->usage = (struct usage){ 0 };
+	task->reaped = 0;
+}
+
+/* Everything of it but what the processes have. */
+void
+call_close(struct call *call)
+{
+	close_theirs(&call->task);
+	for (int i = 0; i < 2; i++)
+		close_fd(&call->out_fd[i]);
+	close_fd(&call->stdin_fd);
+	hl_buf_done_secret(&call->stdin_bytes);
+	state_close(call);
+	forget_spawn(call);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Start
+ */
 
 /* A pipe whose far end is the command's: ours never blocks, the command's is an ordinary one. */
 static int
-make_pipe(int *ret_ours, int *ret_theirs, bool is_input)
+make_pipe(int *ret_ours, int *ret_theirs, int our_end)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -1;
-	*ret_ours = ends[is_input ? 1 : 0];
-	*ret_theirs = ends[is_input ? 0 : 1];
+	*ret_ours = ends[our_end];
+	*ret_theirs = ends[1 - our_end];
 	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
 }
 
 static int
-make_pipes(struct call *call, struct child *child)
+open_terminal(struct call *call)
 {
-	if ((child->spawn->flags & RUNNER_SPAWN_INHERIT) != 0)
-		return 0;
-	for (int i = 0; i < 2; i++)
-		if (make_pipe(&call->out_fd[i], &child->stdio[i + 1], false) != 0)
-			return fail(child, SPAWN_PIPES, "pipe");
-	if ((child->spawn->flags & RUNNER_SPAWN_STDIN) != 0 &&
-	    make_pipe(&call->stdin_fd, &child->stdio[0], true) != 0)
-		return fail(child, SPAWN_PIPES, "pipe");
+	struct task *task = &call->task;
+	int slave;
+
+	if (terminal_open(&call->out_fd[0], &slave) != 0)
+		return -1;
+	task->stdio[0] = task->stdio[1] = task->stdio[2] = slave;
+	return terminal_resize(call->out_fd[0], call->spawn.rows, call->spawn.columns);
+}
+
+static int
+open_pipes(struct call *call)
+{
+	struct task *task = &call->task;
+
+	if (make_pipe(&call->out_fd[0], &task->stdio[1], 0) != 0)
+		return -1;
+	if ((call->flags & RUNNER_SPAWN_MERGED) != 0)
+		task->stdio[2] = task->stdio[1];
+	else if (make_pipe(&call->out_fd[1], &task->stdio[2], 0) != 0)
+		return -1;
+	if ((call->flags & RUNNER_SPAWN_STDIN) != 0)
+		return make_pipe(&call->stdin_fd, &task->stdio[0], 1);
 	return 0;
 }
 
-void
-call_close(struct call *call)
+static int
+call_open(struct call *call)
 {
-	for (int i = 0; i < 2; i++) {
-		if (call->out_fd[i] >= 0)
-			close(call->out_fd[i]);
-		call->out_fd[i] = -1;
+	struct task_failure *failure = &call->task.failure;
+	int status = 0;
+
+	failure->subject = "state";
+	if (state_open(call) != 0) {
+		status = -1;
+	} else if ((call->flags & RUNNER_SPAWN_PTY) != 0) {
+		failure->subject = "terminal";
+		status = open_terminal(call);
+	} else if ((call->flags & RUNNER_SPAWN_INHERIT) == 0) {
+		failure->subject = "pipe";
+		status = open_pipes(call);
 	}
-	if (call->stdin_fd >= 0)
-		close(call->stdin_fd);
-	call->stdin_fd = -1;
-	hl_buf_done_secret(&call->stdin_bytes);
+	if (status != 0) {
+		failure->step = TASK_STEP_STDIO;
+		failure->sys_errno = errno;
+	}
+	return status;
 }
 
-int
-call_start(struct call *call, const struct runner_spawn *spawn, struct spawn_failure *ret_failure)
+static void
+start_alone(struct call *call)
 {
-	static char stack[STACK] __attribute__((aligned(16)));
-	static struct child child; /* too large for a frame of the stack */
+	struct task *task = &call->task;
+	unsigned long flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
 
-	child = (struct child){ .spawn = spawn, .stdio = { -1, -1, -1 }, .runner = getpid() };
-	*call = (struct call){ .out_fd = { -1, -1 },
-		.stdin_fd = -1,
-		.out_window = { RUNNER_WINDOW, RUNNER_WINDOW },
-		.stdin_window = RUNNER_WINDOW,
-		.takes_stdin = (spawn->flags & RUNNER_SPAWN_STDIN) != 0 };
-	hl_buf_init(&call->stdin_bytes, RUNNER_WINDOW);
-	if (make_pipes(call, &child) == 0) {
-		call->pid = clone(child_main, stack + sizeof(stack),
-		    CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
-		if (call->pid < 0)
-			fail(&child, SPAWN_PIPES, "clone");
+	long pid =
+	    raw_clone(flags, task->child_stack + sizeof(task->child_stack), child_main, task);
+	if (pid < 0)
+		task->failure = (struct task_failure){ TASK_STEP_CLONE, (int)-pid, "process" };
+	if (pid > 0)
+		task->pid = (pid_t)pid;
+	if (pid > 0 && task->failure.step != TASK_STEP_FINE)
+		waitpid((pid_t)pid, NULL, __WALL);
+	task->phase = task->failure.step == TASK_STEP_FINE ? TASK_RUNNING : TASK_FAILED;
+}
+
+static void
+start_supervised(struct call *call)
+{
+	struct task *task = &call->task;
+	unsigned long flags = CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD;
+
+	long pid = raw_clone(flags, task->supervisor_stack + sizeof(task->supervisor_stack),
+	    supervisor_main, task);
+	if (pid < 0) {
+		task->failure = (struct task_failure){ TASK_STEP_CLONE, (int)-pid, "process" };
+		task->phase = TASK_FAILED;
+		return;
 	}
-	close_ends(child.stdio);
-	if (child.failure.step == SPAWN_FINE)
-		return 0;
-	/* The child that could not exec is gone already, or a zombie of ours. */
-	tree_end(call);
+	call->supervisor = (pid_t)pid;
+}
+
+void
+call_start(struct init *init, struct call *call, struct runner_spawn *spawn)
+{
+	struct task *task = &call->task;
+
+	call->spawn = *spawn;
+	call->cwd = strdup(spawn->cwd);
+	call->spawn.cwd = call->cwd;
+	call->flags = spawn->flags;
+	call->was_used = true;
+	call->state = CALL_STARTING;
+	call->tree = (call->flags & RUNNER_SPAWN_ALONE) != 0 ? TREE_ALONE : TREE_SUPERVISED;
+	call->takes_stdin = (call->flags & RUNNER_SPAWN_STDIN) != 0;
+	if ((call->flags & RUNNER_SPAWN_STATE) != 0)
+		hl_strv_addf(&call->spawn.env, "BASH_ENV=/proc/self/fd/%d", RUNNER_STATE_TEXT_FD);
+	task->spawn = &call->spawn;
+	task->runner = getpid();
+	task->wake_fd = init->wake_fd;
+	task->scope_fd = (call->flags & RUNNER_SPAWN_SCOPED) != 0 ? init->scope_fd : -1;
+	if (call->spawn.env.failed || call->cwd == NULL) {
+		task->failure = (struct task_failure){ TASK_STEP_CLONE, ENOMEM, "memory" };
+		task->phase = TASK_FAILED;
+	} else if (call_open(call) != 0) {
+		task->phase = TASK_FAILED;
+	} else {
+		task->failure = (struct task_failure){ 0 };
+		if (call->tree == TREE_ALONE)
+			start_alone(call);
+		else
+			start_supervised(call);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * On the way
+ */
+void
+call_signal(struct call *call, int number)
+{
+	if (call->state == CALL_STARTING)
+		call->early_signals |= UINT64_C(1) << (number - 1);
+	if (call->state != CALL_RUNNING || call->has_ended ||
+	    __atomic_load_n(&call->task.phase, __ATOMIC_ACQUIRE) >= TASK_ENDED)
+		return;
+	/* A group without members has ended: nothing to tell. The leader's number is not another's
+	 * before it is reaped, and we or its supervisor tell that. */
+	if ((call->flags & RUNNER_SPAWN_PTY) != 0)
+		terminal_signal(call->out_fd[0], number);
+	else
+		kill(-call->task.pid, number);
+}
+
+void
+call_kill(struct init *init, struct call *call, enum runner_how how)
+{
+	if (call->killed != 0 || call->state == CALL_FREE)
+		return;
+	call->killed = how;
+	call->term_until_ms = init_now_ms() + RUNNER_GRACE_MS;
+	if (call->state != CALL_STARTING && !call->is_empty)
+		tree_signal(init, call, SIGTERM);
+}
+
+/* A supervisor that ends before its call is empty was killed; what it had is ours now. */
+void
+call_lost_supervisor(struct call *call)
+{
+	int phase = __atomic_load_n(&call->task.phase, __ATOMIC_ACQUIRE);
+
+	if (phase == TASK_EMPTY || phase == TASK_FAILED)
+		return;
+	call->tree = TREE_ORPHANED;
+	if (phase == TASK_ENDED)
+		call->has_ended = true;
+}
+
+static void
+begin_ending(struct call *call, uint64_t now)
+{
+	call->term_until_ms = 0;
+	if (call->is_ending || call->is_empty)
+		return;
+	call->is_ending = true;
+	call->kill_pause_ms = KILL_PAUSE_MS;
+	call->kill_seen = __atomic_load_n(&call->task.reaped, __ATOMIC_RELAXED);
+	call->give_up_ms = now + RUNNER_GRACE_MS;
+	call->next_kill_ms = now;
+	/* In the middle of an exec that does not end: see child_main. */
+	if (call->state == CALL_STARTING && call->tree == TREE_SUPERVISED)
+		kill(call->supervisor, SIGKILL);
+}
+
+/* KILL again and again, with longer pauses, until nothing is left or nothing changes. */
+static void
+go_on_ending(struct init *init, struct call *call, uint64_t now)
+{
+	uint32_t reaped = __atomic_load_n(&call->task.reaped, __ATOMIC_RELAXED);
+
+	if (!call->is_ending || call->is_empty || now < call->next_kill_ms)
+		return;
+	if (reaped != call->kill_seen) {
+		call->kill_seen = reaped;
+		call->give_up_ms = now + RUNNER_GRACE_MS;
+	} else if (now >= call->give_up_ms) {
+		call->has_immortals = true;
+		call->is_empty = true;
+		return;
+	}
+	tree_signal(init, call, SIGKILL);
+	call->next_kill_ms = now + call->kill_pause_ms;
+	if (call->kill_pause_ms < KILL_PAUSE_MAX_MS)
+		call->kill_pause_ms *= 2;
+}
+
+uint64_t
+call_due_ms(const struct call *call)
+{
+	if (call->state == CALL_FREE || call->is_empty)
+		return UINT64_MAX;
+	if (call->is_ending)
+		return call->next_kill_ms;
+	return call->term_until_ms != 0 ? call->term_until_ms : UINT64_MAX;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Ends
+ */
+static void
+put_closed(struct init *init, struct call *call)
+{
+	runner_frame_put(&init->out, RUNNER_CLOSED, call->channel, NULL, 0);
 	call_close(call);
-	*ret_failure = child.failure;
-	return -1;
+	/* What is still there must not live beside another call. */
+	if (call->has_immortals)
+		init->state = INIT_OVER;
+	call_reset(call, call->channel);
+}
+
+/* The call never began: how and why, in the place of STARTED. A control that cannot be applied ends
+ * everything; what was missing for this call alone (a program, a descriptor, a process) does not.
+ */
+static void
+refuse(struct init *init, struct call *call)
+{
+	const struct task_failure *failure = &call->task.failure;
+	struct runner_exit exit = { .how = RUNNER_LAUNCHER_ERROR,
+		.code = 126,
+		.sys_errno = failure->sys_errno,
+		.subject = failure->subject };
+	const struct runner_error error = { .step = failure->step == TASK_STEP_SCOPE
+							? CONFINE_STEP_LANDLOCK
+							: CONFINE_STEP_RLIMITS,
+		.code = HLD_01,
+		.sys_errno = failure->sys_errno,
+		.subject = failure->subject };
+
+	if (failure->step == TASK_STEP_RLIMIT || failure->step == TASK_STEP_SCOPE) {
+		init_fault(init, &error);
+		return;
+	}
+	if (failure->step == TASK_STEP_EXEC && failure->sys_errno == 0)
+		exit.code = 127;
+	if (call->killed != 0)
+		exit = (struct runner_exit){ .how = call->killed };
+	runner_exit_put(&init->out, call->channel, &exit);
+	put_closed(init, call);
+}
+
+static void
+put_exit(struct init *init, struct call *call)
+{
+	const struct task *task = &call->task;
+	struct runner_exit exit = { .user_us = task->usage.user_us,
+		.system_us = task->usage.system_us,
+		.max_rss_kib = task->usage.max_rss_kib,
+		.state = state_kept(call),
+		.has_left = !call->is_empty };
+
+	if (!call->has_ended) {
+		/* Killed by us, after its supervisor was. */
+		exit.how = RUNNER_SIGNALED;
+		exit.signal = SIGKILL;
+	} else if (WIFSIGNALED(task->status)) {
+		exit.how = RUNNER_SIGNALED;
+		exit.signal = (uint32_t)WTERMSIG(task->status);
+	} else {
+		exit.how = RUNNER_EXITED;
+		exit.code = (uint32_t)WEXITSTATUS(task->status);
+	}
+	if (call->killed != 0)
+		exit.how = call->killed;
+	runner_exit_put(&init->out, call->channel, &exit);
+	call->state = CALL_LEFT;
+	/* Nobody is left to take input, and it is nobody's any more. */
+	call->takes_stdin = false;
+	hl_buf_done_secret(&call->stdin_bytes);
+	close_fd(&call->stdin_fd);
+}
+
+static void
+started(struct init *init, struct call *call)
+{
+	const uint32_t pid = (uint32_t)call->task.pid;
+	const unsigned char payload[4] = { (unsigned char)(pid & 0xff),
+		(unsigned char)(pid >> 8 & 0xff), (unsigned char)(pid >> 16 & 0xff),
+		(unsigned char)(pid >> 24 & 0xff) };
+
+	close_theirs(&call->task);
+	forget_spawn(call);
+	runner_frame_put(&init->out, RUNNER_STARTED, call->channel, payload, sizeof(payload));
+	call->state = CALL_RUNNING;
+	for (int number = 1; number <= 64; number++)
+		if ((call->early_signals >> (number - 1) & 1) != 0)
+			call_signal(call, number);
+	if (call->killed != 0)
+		tree_signal(init, call, SIGTERM);
+}
+
+/* What the supervisor has written. False when the call is over by it. */
+static bool
+look_at_task(struct init *init, struct call *call)
+{
+	int phase = __atomic_load_n(&call->task.phase, __ATOMIC_ACQUIRE);
+	/* Its last words count when it is gone: its stack is not used any more. */
+	bool is_gone = call->supervisor == 0;
+
+	if (call->state == CALL_STARTING) {
+		if (phase == TASK_FAILED && is_gone) {
+			refuse(init, call);
+			return false;
+		}
+		if (phase == TASK_STARTING || phase == TASK_FAILED) {
+			if (call->tree == TREE_ORPHANED && call->is_empty) {
+				call->task.failure =
+				    (struct task_failure){ TASK_STEP_CLONE, EINTR, "supervisor" };
+				refuse(init, call);
+				return false;
+			}
+			return true;
+		}
+		started(init, call);
+	}
+	if (call->tree == TREE_SUPERVISED) {
+		call->has_ended = call->has_ended || phase >= TASK_ENDED;
+		call->is_empty = call->is_empty || (phase == TASK_EMPTY && is_gone);
+	}
+	return true;
+}
+
+/* Before it could have written all of its state. */
+static bool
+was_killed(const struct call *call)
+{
+	return !call->has_ended ||
+	       (WIFSIGNALED(call->task.status) && WTERMSIG(call->task.status) == SIGKILL);
+}
+
+/* The command is over, and with it, unless it may leave something, its tree. */
+static bool
+may_exit(const struct call *call)
+{
+	bool may_leave = (call->flags & RUNNER_SPAWN_LEAVE) != 0 && call->killed == 0;
+
+	return call->is_empty || (call->has_ended && may_leave);
+}
+
+void
+call_progress(struct init *init, struct call *call, uint64_t now)
+{
+	if (call->state == CALL_FREE || !look_at_task(init, call))
+		return;
+	if (call->tree == TREE_ORPHANED)
+		begin_ending(call, now);
+	if (call->has_ended && !may_exit(call) && call->killed == 0)
+		begin_ending(call, now);
+	if (call->term_until_ms != 0 && now >= call->term_until_ms)
+		begin_ending(call, now);
+	go_on_ending(init, call, now);
+	if (call->state == CALL_RUNNING && may_exit(call)) {
+		if (!call->is_draining) {
+			output_begin_drain(call);
+			state_finish(call, was_killed(call));
+		}
+		if (!output_drain(init, call) || !state_send(init, call))
+			return;
+		put_exit(init, call);
+		call->is_draining = false;
+		if (call->is_empty) {
+			put_closed(init, call);
+			return;
+		}
+	}
+	if (call->state == CALL_LEFT && call->is_empty) {
+		if (!call->is_draining)
+			output_begin_drain(call);
+		if (output_drain(init, call))
+			put_closed(init, call);
+	}
 }

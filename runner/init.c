@@ -1,9 +1,10 @@
 /*
- * What each frame means and when it may come: the table below is the protocol. Whatever it does not
- * allow ends the stream with a typed error, and with the stream the sandbox.
+ * What each frame means and when it may come: the table at the end is the protocol. Whatever it
+ * does not allow ends the stream with a typed error, and with the stream the sandbox.
  */
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +15,10 @@
 #include "runner/loop.h"
 
 #include "base/banned.h"
+
+#ifndef SYS_landlock_create_ruleset
+# define SYS_landlock_create_ruleset 444
+#endif
 
 enum {
 	EXIT_FAULT = 70
@@ -35,14 +40,24 @@ init_broken(struct init *init, const char *what)
 	init_fault(init, &error);
 }
 
+/* Landlock's version says what it can (landlock_create_ruleset(2)): scopes since ABI 6, Linux 6.12.
+ */
+static bool
+has_scopes(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */) >= 6;
+}
+
 void
 init_hello(struct init *init)
 {
 	struct hl_buf payload;
 
+	init->features =
+	    (getpid() == 1 ? RUNNER_FEATURE_PID1 : 0) | (has_scopes() ? RUNNER_FEATURE_SCOPES : 0);
 	hl_buf_init(&payload, 64);
 	hl_wire_put_u32(&payload, RUNNER_VERSION);
-	hl_wire_put_u32(&payload, 0);
+	hl_wire_put_u32(&payload, init->features);
 	hl_wire_put_u32(&payload, (uint32_t)getpid());
 	hl_buf_put(&init->out, RUNNER_MAGIC, RUNNER_MAGIC_SIZE);
 	runner_frame_put(&init->out, RUNNER_HELLO, 0, payload.data, payload.len);
@@ -127,46 +142,63 @@ on_lock(struct init *init, const struct runner_frame *frame)
 	confinement_done(&confinement);
 }
 
-/* The call never began: how and why, in the place of STARTED. */
-static void
-refuse(struct init *init, const struct spawn_failure *failure)
-{
-	struct runner_exit exit = { .how = RUNNER_LAUNCHER_ERROR,
-		.code = 126,
-		.sys_errno = failure->sys_errno,
-		.subject = failure->subject };
-	struct runner_error error = { .step = CONFINE_STEP_RLIMITS,
-		.code = HLD_01,
-		.sys_errno = failure->sys_errno,
-		.subject = failure->subject };
+/* ------------------------------------------------------------------------------------------------
+ * Calls
+ */
 
-	switch (failure->step) {
-	case SPAWN_EXEC:
-		if (failure->sys_errno == 0)
-			exit.code = 127;
-		break;
-	case SPAWN_CWD:
-		break;
-	case SPAWN_RLIMIT:
-		init_fault(init, &error);
-		return;
-	case SPAWN_PIPES:
-	case SPAWN_STDIO:
-	case SPAWN_FINE:
-		error.step = CONFINE_STEP_NONE;
-		error.code = HLB_02;
-		init_fault(init, &error);
-		return;
+/* What the first call of its kind needs, made once. */
+static bool
+prepare_calls(struct init *init, uint32_t flags)
+{
+	const struct {
+		uint64_t handled_fs, handled_net, scoped;
+	} scopes = { .scoped = 3 /* abstract unix sockets, signals */ };
+	struct runner_error error = { .code = HLD_01 };
+
+	if ((flags & RUNNER_SPAWN_ALONE) == 0 && init->wake_fd < 0) {
+		/* Without it no tree could be ended. */
+		error.subject = "the list of a process' children";
+		error.sys_errno = ENOENT;
+		if (tree_is_known()) {
+			error.subject = "eventfd";
+			init->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+			error.sys_errno = errno;
+		}
+		if (init->wake_fd < 0) {
+			init_fault(init, &error);
+			return false;
+		}
 	}
-	runner_exit_put(&init->out, 1, &exit);
-	init->state = INIT_IDLE;
+	if ((flags & RUNNER_SPAWN_SCOPED) != 0 && init->scope_fd < 0 &&
+	    (init->features & RUNNER_FEATURE_SCOPES) != 0) {
+		init->scope_fd =
+		    (int)syscall(SYS_landlock_create_ruleset, &scopes, sizeof(scopes), 0);
+		error.step = CONFINE_STEP_LANDLOCK;
+		error.subject = "signal scope";
+		error.sys_errno = errno;
+		if (init->scope_fd < 0) {
+			init_fault(init, &error);
+			return false;
+		}
+	}
+	return true;
+}
+
+static const char *
+spawn_fault(const struct init *init, const struct runner_spawn *spawn)
+{
+	/* Its standard input and output are this stream. */
+	if (init->is_stdio && (spawn->flags & RUNNER_SPAWN_INHERIT) != 0)
+		return "SPAWN with the runner's own descriptors";
+	if (init->is_alone || (init->had_call && (spawn->flags & RUNNER_SPAWN_ALONE) != 0))
+		return "SPAWN beside a call that is alone";
+	return NULL;
 }
 
 static void
-on_spawn(struct init *init, const struct runner_frame *frame)
+on_spawn(struct init *init, struct call *call, const struct runner_frame *frame)
 {
 	struct runner_spawn spawn;
-	struct spawn_failure failure = { 0 };
 	struct hl_err err;
 
 	init->wipe_in = true;
@@ -174,49 +206,53 @@ on_spawn(struct init *init, const struct runner_frame *frame)
 		init_broken(init, "SPAWN");
 		return;
 	}
-	if (init->is_stdio && (spawn.flags & RUNNER_SPAWN_INHERIT) != 0) {
-		/* Its standard input and output are this stream. */
-		init_broken(init, "SPAWN with the runner's own descriptors");
-	} else if (call_start(&init->call, &spawn, &failure) != 0) {
-		refuse(init, &failure);
-	} else {
-		struct hl_buf payload;
-		hl_buf_init(&payload, 16);
-		hl_wire_put_u32(&payload, (uint32_t)init->call.pid);
-		runner_frame_put(&init->out, RUNNER_STARTED, 1, payload.data, payload.len);
-		hl_buf_done(&payload);
-		init->state = INIT_RUNNING;
+	const char *fault = spawn_fault(init, &spawn);
+	if (fault == NULL && call->state_text.len > 0 && (spawn.flags & RUNNER_SPAWN_STATE) == 0)
+		fault = "STATE for a call without it";
+	if (fault != NULL)
+		init_broken(init, fault);
+	if (fault != NULL || !prepare_calls(init, spawn.flags)) {
+		runner_spawn_done(&spawn);
+		return;
 	}
-	runner_spawn_done(&spawn);
+	init->had_call = true;
+	init->is_alone = (spawn.flags & RUNNER_SPAWN_ALONE) != 0;
+	call_start(init, call, &spawn);
+	call_progress(init, call, init_now_ms());
 }
 
 static void
-on_stdin(struct init *init, const struct runner_frame *frame)
+on_state(struct init *init, struct call *call, const struct runner_frame *frame)
 {
-	struct call *call = &init->call;
+	init->wipe_in = true;
+	hl_buf_put(&call->state_text, frame->payload, frame->payload_len);
+	if (call->state_text.failed)
+		init_broken(init, "STATE past its maximum");
+}
 
+static void
+on_stdin(struct init *init, struct call *call, const struct runner_frame *frame)
+{
 	if (!call->takes_stdin || call->stdin_ended || frame->payload_len > call->stdin_window) {
 		init_broken(init, "STDIN that was not asked for");
 		return;
 	}
-	stdin_put(init, frame->payload, frame->payload_len);
+	stdin_put(init, call, frame->payload, frame->payload_len);
 }
 
 static void
-on_stdin_eof(struct init *init, const struct runner_frame *frame)
+on_stdin_eof(struct init *init, struct call *call, const struct runner_frame *frame)
 {
-	if (frame->payload_len != 0 || !init->call.takes_stdin) {
+	if (frame->payload_len != 0 || !call->takes_stdin || call->stdin_ended) {
 		init_broken(init, "STDIN_EOF");
 		return;
 	}
-	init->call.stdin_ended = true;
-	stdin_write(init);
+	stdin_end(init, call);
 }
 
 static void
-on_window(struct init *init, const struct runner_frame *frame)
+on_window(struct init *init, struct call *call, const struct runner_frame *frame)
 {
-	struct call *call = &init->call;
 	struct hl_wire wire;
 
 	hl_wire_init(&wire, frame->payload, frame->payload_len);
@@ -231,7 +267,7 @@ on_window(struct init *init, const struct runner_frame *frame)
 }
 
 static void
-on_signal(struct init *init, const struct runner_frame *frame)
+on_signal(struct init *init, struct call *call, const struct runner_frame *frame)
 {
 	struct hl_wire wire;
 
@@ -241,114 +277,105 @@ on_signal(struct init *init, const struct runner_frame *frame)
 		init_broken(init, "SIGNAL");
 		return;
 	}
-	/* A group without members has ended: nothing to tell. The leader is not reaped before its
-	 * end is reported, so that the number is not another's. */
-	if (!init->call.has_ended)
-		kill(-init->call.pid, (int)number);
+	call_signal(call, (int)number);
 }
 
 static void
-on_kill(struct init *init, const struct runner_frame *frame)
+on_resize(struct init *init, struct call *call, const struct runner_frame *frame)
+{
+	struct hl_wire wire;
+
+	hl_wire_init(&wire, frame->payload, frame->payload_len);
+	uint32_t rows = hl_wire_u32(&wire);
+	uint32_t columns = hl_wire_u32(&wire);
+	if (!hl_wire_is_complete(&wire) || rows > UINT16_MAX || columns > UINT16_MAX ||
+	    (call->flags & RUNNER_SPAWN_PTY) == 0) {
+		init_broken(init, "RESIZE");
+		return;
+	}
+	/* One that is closed already has nobody to look at it. */
+	if (call->out_fd[0] >= 0 && terminal_resize(call->out_fd[0], rows, columns) != 0)
+		return;
+}
+
+static void
+on_kill(struct init *init, struct call *call, const struct runner_frame *frame)
 {
 	if (frame->payload_len != 1 || frame->payload[0] == 0 ||
 	    frame->payload[0] >= RUNNER_HOW_MAX) {
 		init_broken(init, "KILL");
 		return;
 	}
-	init_kill(init, (enum runner_how)frame->payload[0]);
-}
-
-void
-init_kill(struct init *init, enum runner_how how)
-{
-	struct call *call = &init->call;
-
-	if (init->state == INIT_RUNNING && call->killed == 0) {
-		call->killed = how;
-		call->deadline_ms = init_now_ms() + RUNNER_GRACE_MS;
-		tree_signal(SIGTERM);
-		tree_signal(SIGCONT); /* a stopped one does not hear TERM */
-	} else if (init->state == INIT_LOCKED) {
-		const struct runner_exit exit = { .how = how };
-		runner_exit_put(&init->out, 1, &exit);
-		init->state = INIT_IDLE;
-	}
-}
-
-static void
-on_goodbye(struct init *init, const struct runner_frame *frame)
-{
-	(void)frame;
-	init->state = INIT_OVER;
+	call_kill(init, call, (enum runner_how)frame->payload[0]);
 }
 
 /* What was on its way when the call ended. */
 static void
-on_late(struct init *init, const struct runner_frame *frame)
+on_late(struct init *init, struct call *call, const struct runner_frame *frame)
 {
-	(void)init;
 	(void)frame;
+	if (!call->was_used)
+		init_broken(init, "a frame for a call that is not there");
 }
 
-struct frame_rule {
-	enum runner_type type;
-	uint32_t channel;
-	enum init_state state;
-	void (*handle)(struct init *init, const struct runner_frame *frame);
-};
-
-static const struct frame_rule rules[] = {
-	{ RUNNER_LOCK, 0, INIT_WAITS, on_lock },
-	{ RUNNER_SPAWN, 1, INIT_LOCKED, on_spawn },
-	{ RUNNER_SPAWN, 1, INIT_IDLE, on_spawn },
-	{ RUNNER_STDIN, 1, INIT_RUNNING, on_stdin },
-	{ RUNNER_STDIN, 1, INIT_IDLE, on_late },
-	{ RUNNER_STDIN_EOF, 1, INIT_RUNNING, on_stdin_eof },
-	{ RUNNER_STDIN_EOF, 1, INIT_IDLE, on_late },
-	{ RUNNER_WINDOW_ADD, 1, INIT_RUNNING, on_window },
-	{ RUNNER_WINDOW_ADD, 1, INIT_IDLE, on_late },
-	{ RUNNER_SIGNAL, 1, INIT_RUNNING, on_signal },
-	{ RUNNER_SIGNAL, 1, INIT_IDLE, on_late },
-	{ RUNNER_KILL, 1, INIT_LOCKED, on_kill },
-	{ RUNNER_KILL, 1, INIT_RUNNING, on_kill },
-	{ RUNNER_KILL, 1, INIT_IDLE, on_late },
-	{ RUNNER_GOODBYE, 0, INIT_WAITS, on_goodbye },
-	{ RUNNER_GOODBYE, 0, INIT_LOCKED, on_goodbye },
-	{ RUNNER_GOODBYE, 0, INIT_RUNNING, on_goodbye },
-	{ RUNNER_GOODBYE, 0, INIT_IDLE, on_goodbye },
-};
-
 void
-init_frame(struct init *init, const struct runner_frame *frame)
+init_stop(struct init *init)
 {
-	for (size_t i = 0; i < HL_ARRAY_SIZE(rules); i++)
-		if (rules[i].type == frame->type && rules[i].channel == frame->channel &&
-		    rules[i].state == init->state) {
-			rules[i].handle(init, frame);
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		call_kill(init, &init->calls[i], RUNNER_CANCELLED);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Which frame may come when
+ */
+struct call_rule {
+	enum runner_type type;
+	void (*handle[CALL_LEFT + 1])(struct init *init, struct call *call,
+	    const struct runner_frame *frame);
+};
+
+/* By state: FREE, STARTING, RUNNING, LEFT. */
+static const struct call_rule call_rules[] = {
+	{ RUNNER_STATE, { on_state, NULL, NULL, NULL } },
+	{ RUNNER_SPAWN, { on_spawn, NULL, NULL, NULL } },
+	{ RUNNER_STDIN, { on_late, on_stdin, on_stdin, on_late } },
+	{ RUNNER_STDIN_EOF, { on_late, on_stdin_eof, on_stdin_eof, on_late } },
+	{ RUNNER_RESIZE, { on_late, on_resize, on_resize, on_late } },
+	{ RUNNER_WINDOW_ADD, { on_late, on_window, on_window, on_window } },
+	{ RUNNER_SIGNAL, { on_late, on_signal, on_signal, on_late } },
+	{ RUNNER_KILL, { on_late, on_kill, on_kill, on_kill } },
+};
+
+static void
+call_frame(struct init *init, const struct runner_frame *frame)
+{
+	struct call *call = &init->calls[frame->channel - 1];
+
+	for (; init->calls_len < frame->channel; init->calls_len++)
+		call_reset(&init->calls[init->calls_len], init->calls_len + 1);
+	for (size_t i = 0; init->state == INIT_LOCKED && i < HL_ARRAY_SIZE(call_rules); i++)
+		if (call_rules[i].type == frame->type &&
+		    call_rules[i].handle[call->state] != NULL) {
+			call_rules[i].handle[call->state](init, call, frame);
 			return;
 		}
 	init_broken(init, "a frame out of order");
 }
 
 void
-init_call_done(struct init *init)
+init_frame(struct init *init, const struct runner_frame *frame)
 {
-	struct call *call = &init->call;
-	struct runner_exit exit = { .user_us = call->usage.user_us,
-		.system_us = call->usage.system_us,
-		.max_rss_kib = call->usage.max_rss_kib };
+	const bool is_locked = init->state == INIT_LOCKED;
 
-	if (WIFSIGNALED(call->status)) {
-		exit.how = RUNNER_SIGNALED;
-		exit.signal = (uint32_t)WTERMSIG(call->status);
+	if (frame->channel != 0) {
+		call_frame(init, frame);
+	} else if (frame->type == RUNNER_LOCK && !is_locked) {
+		on_lock(init, frame);
+	} else if (frame->type == RUNNER_PING && is_locked && frame->payload_len <= 8) {
+		runner_frame_put(&init->out, RUNNER_PONG, 0, frame->payload, frame->payload_len);
+	} else if (frame->type == RUNNER_GOODBYE && frame->payload_len == 0) {
+		init->state = INIT_OVER;
 	} else {
-		exit.how = RUNNER_EXITED;
-		exit.code = (uint32_t)WEXITSTATUS(call->status);
+		init_broken(init, "a frame out of order");
 	}
-	if (call->killed != 0)
-		exit.how = call->killed;
-	runner_exit_put(&init->out, 1, &exit);
-	call_close(call);
-	/* What is still there must not live beside another call. */
-	init->state = call->has_immortals ? INIT_OVER : INIT_IDLE;
 }

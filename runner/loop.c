@@ -20,17 +20,34 @@ enum {
 	SLOT_IN,
 	SLOT_OUT,
 	SLOT_SIGNAL,
-	SLOT_STDOUT,
-	SLOT_STDERR,
-	SLOT_STDIN,
-	SLOT_MAX,
+	SLOT_WAKE,
+	SLOT_CALLS, /* what the calls have open follows, in the order of slot_kind */
 
 	CHUNK = 16384,
 	/* A frame, and what may stand before the next one is whole. */
 	IN_MAX = RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX + CHUNK,
 	OUT_MAX = 4 * RUNNER_PAYLOAD_MAX,
-	/* More output is taken from the command only while less than this waits. */
-	OUT_BUSY = 64 * 1024
+	/* While more than this waits for a host that does not read, we do not read it either. */
+	OUT_FULL = 2 * RUNNER_PAYLOAD_MAX
+};
+
+enum slot_kind {
+	SLOT_STDOUT,
+	SLOT_STDERR,
+	SLOT_STDIN,
+	SLOT_STATE,
+	SLOT_STATE_TEXT,
+	SLOT_KINDS
+};
+
+/* One round of poll(2): descriptors, and whose they are. */
+struct round {
+	struct pollfd fds[SLOT_CALLS + RUNNER_CALLS_MAX * SLOT_KINDS];
+	struct {
+		struct call *call;
+		enum slot_kind kind;
+	} owners[SLOT_CALLS + RUNNER_CALLS_MAX * SLOT_KINDS];
+	nfds_t len;
 };
 
 uint64_t
@@ -108,11 +125,15 @@ write_stream(struct init *init)
 		init->state = INIT_OVER;
 		return;
 	}
-	hl_buf_drop(&init->out, (size_t)n);
+	if ((size_t)n == init->out.len)
+		hl_buf_done(&init->out); /* an idle session keeps nothing */
+	else
+		hl_buf_drop(&init->out, (size_t)n);
 }
 
-void
-init_flush(struct init *init)
+/* Sends what waits, as long as somebody takes it: before an end. */
+static void
+flush(struct init *init)
 {
 	struct pollfd fd = { .fd = init->out_fd, .events = POLLOUT };
 	enum {
@@ -146,93 +167,128 @@ read_signals(struct init *init)
 
 	for (ssize_t i = 0; i * (ssize_t)sizeof(info[0]) < n; i++)
 		if (is_stop(init, &info[i]))
-			init_kill(init, RUNNER_CANCELLED);
-	if (init->state != INIT_RUNNING) {
-		struct call ignored = { 0 };
-		tree_reap(&ignored);
-		return;
-	}
-	struct call *call = &init->call;
-	call->is_empty = tree_reap(call);
-	/* Asked to end, the rest of the tree has the same grace as the command. */
-	if (call->has_ended && call->killed != 0 && !call->is_empty)
-		return;
-	if (call->has_ended)
-		tree_end(call);
+			init_stop(init);
+	tree_reap(init);
 }
 
 static void
-prepare(const struct init *init, struct pollfd fds[SLOT_MAX])
+add(struct round *round, struct call *call, enum slot_kind kind, int fd)
 {
-	const struct call *call = &init->call;
+	const bool is_output = kind == SLOT_STDIN || kind == SLOT_STATE_TEXT;
 
-	for (int i = 0; i < SLOT_MAX; i++)
-		fds[i] = (struct pollfd){ .fd = -1 };
-	fds[SLOT_IN] = (struct pollfd){ .fd = init->in_fd, .events = POLLIN };
-	if (init->out.len > 0)
-		fds[SLOT_OUT] = (struct pollfd){ .fd = init->out_fd, .events = POLLOUT };
-	fds[SLOT_SIGNAL] = (struct pollfd){ .fd = init->signal_fd, .events = POLLIN };
-	if (init->state != INIT_RUNNING)
+	if (fd < 0)
+		return;
+	round->fds[round->len] =
+	    (struct pollfd){ .fd = fd, .events = is_output ? POLLOUT : POLLIN };
+	round->owners[round->len].call = call;
+	round->owners[round->len].kind = kind;
+	round->len++;
+}
+
+/* What a command says is heard when it is known to be one. */
+static void
+add_call(const struct init *init, struct round *round, struct call *call)
+{
+	const bool is_terminal = (call->flags & RUNNER_SPAWN_PTY) != 0;
+
+	if (call->state != CALL_RUNNING && call->state != CALL_LEFT)
 		return;
 	for (int i = 0; i < 2; i++)
 		if (call->out_window[i] > 0 && init->out.len < OUT_BUSY)
-			fds[SLOT_STDOUT + i] =
-			    (struct pollfd){ .fd = call->out_fd[i], .events = POLLIN };
+			add(round, call, i == 0 ? SLOT_STDOUT : SLOT_STDERR, call->out_fd[i]);
 	if (call->stdin_bytes.len > 0)
-		fds[SLOT_STDIN] = (struct pollfd){ .fd = call->stdin_fd, .events = POLLOUT };
+		add(round, call, SLOT_STDIN, is_terminal ? call->out_fd[0] : call->stdin_fd);
+	add(round, call, SLOT_STATE, call->state_fd);
+	add(round, call, SLOT_STATE_TEXT, call->state_text_fd);
+}
+
+static void
+prepare(const struct init *init, struct round *round)
+{
+	round->len = SLOT_CALLS;
+	round->fds[SLOT_IN] =
+	    (struct pollfd){ .fd = init->in_fd, .events = init->out.len < OUT_FULL ? POLLIN : 0 };
+	round->fds[SLOT_OUT] =
+	    (struct pollfd){ .fd = init->out.len > 0 ? init->out_fd : -1, .events = POLLOUT };
+	round->fds[SLOT_SIGNAL] = (struct pollfd){ .fd = init->signal_fd, .events = POLLIN };
+	round->fds[SLOT_WAKE] = (struct pollfd){ .fd = init->wake_fd, .events = POLLIN };
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		add_call(init, round, &init->calls[i]);
 }
 
 static int
 timeout(const struct init *init)
 {
-	const struct call *call = &init->call;
+	uint64_t due = UINT64_MAX;
 
-	if (init->state != INIT_RUNNING || call->deadline_ms == 0)
+	for (uint32_t i = 0; i < init->calls_len; i++) {
+		const uint64_t call_due = call_due_ms(&init->calls[i]);
+		due = call_due < due ? call_due : due;
+	}
+	if (due == UINT64_MAX)
 		return -1;
-	uint64_t now = init_now_ms();
-	return now >= call->deadline_ms ? 0 : (int)(call->deadline_ms - now);
+	const uint64_t now = init_now_ms();
+	return now >= due ? 0 : (int)(due - now);
 }
 
 static void
-step(struct init *init, const struct pollfd fds[SLOT_MAX])
+step_call(struct init *init, struct call *call, enum slot_kind kind)
 {
-	if (fds[SLOT_OUT].revents != 0)
+	switch (kind) {
+	case SLOT_STDOUT:
+	case SLOT_STDERR:
+		/* Others may have filled what was free when the round began. */
+		if (init->out.len < OUT_ENOUGH)
+			output_read(init, call, kind == SLOT_STDOUT ? 0 : 1);
+		break;
+	case SLOT_STDIN:
+		stdin_write(init, call);
+		break;
+	case SLOT_STATE:
+		state_read(call);
+		break;
+	case SLOT_STATE_TEXT:
+		state_text_write(call);
+		break;
+	case SLOT_KINDS:
+		break;
+	}
+}
+
+static void
+step(struct init *init, const struct round *round)
+{
+	uint64_t count;
+
+	if (round->fds[SLOT_OUT].revents != 0)
 		write_stream(init);
-	if (fds[SLOT_SIGNAL].revents != 0)
+	if (round->fds[SLOT_WAKE].revents != 0 && read(init->wake_fd, &count, sizeof(count)) < 0)
+		return;
+	if (round->fds[SLOT_SIGNAL].revents != 0)
 		read_signals(init);
-	for (int i = 0; i < 2; i++)
-		if (fds[SLOT_STDOUT + i].revents != 0)
-			output_read(init, i);
-	if (fds[SLOT_STDIN].revents != 0)
-		stdin_write(init);
-	if (fds[SLOT_IN].revents != 0 && init->state != INIT_OVER)
+	for (nfds_t i = SLOT_CALLS; i < round->len; i++)
+		if (round->fds[i].revents != 0)
+			step_call(init, round->owners[i].call, round->owners[i].kind);
+	if (round->fds[SLOT_IN].revents != 0 && init->state != INIT_OVER)
 		read_stream(init);
 }
 
 static void
-after_step(struct init *init)
+progress(struct init *init)
 {
-	struct call *call = &init->call;
+	const uint64_t now = init_now_ms();
 
-	if (init->state != INIT_RUNNING)
-		return;
-	if (timeout(init) == 0) {
-		call->deadline_ms = 0;
-		tree_end(call);
-	}
-	if (!call->is_empty || (!call->has_ended && !call->has_immortals))
-		return;
-	output_drain(init);
-	if (!output_is_open(call) || call->has_immortals)
-		init_call_done(init);
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		call_progress(init, &init->calls[i], now);
 }
 
 int
 init_run(struct init *init)
 {
-	struct pollfd fds[SLOT_MAX];
+	static struct round round;
 
-	init->signal_fd = -1; /* made after the lock, which closes what it does not know */
+	/* Made after the lock, which closes what it does not know. */
+	init->signal_fd = init->wake_fd = init->scope_fd = -1;
 	hl_buf_init(&init->in, IN_MAX);
 	hl_buf_init(&init->out, OUT_MAX);
 	tree_prepare();
@@ -240,13 +296,14 @@ init_run(struct init *init)
 	read_stream(init);
 	while (init->state != INIT_OVER && !init->out.failed) {
 		write_stream(init);
-		prepare(init, fds);
-		if (poll(fds, SLOT_MAX, timeout(init)) > 0)
-			step(init, fds);
-		after_step(init);
+		prepare(init, &round);
+		if (poll(round.fds, round.len, timeout(init)) > 0)
+			step(init, &round);
+		if (init->state != INIT_OVER)
+			progress(init);
 	}
-	init_flush(init);
+	flush(init);
 	/* As pid 1 our own end is everybody's; elsewhere it has to be made. */
-	tree_end(&init->call);
+	tree_end(init);
 	return init->exit_code;
 }

@@ -69,7 +69,10 @@ claim(int fd)
 int
 main(int argc, char **argv)
 {
-	struct init init = { .in_fd = RUNNER_STREAM_FD, .out_fd = RUNNER_STREAM_FD };
+	static struct call calls[RUNNER_CALLS_MAX];
+	struct init init = { .in_fd = RUNNER_STREAM_FD,
+		.out_fd = RUNNER_STREAM_FD,
+		.calls = calls };
 
 	init.is_stdio = argc == 2 && strcmp(argv[1], "--stdio") == 0;
 	if (argc > 1 && !init.is_stdio)

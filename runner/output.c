@@ -1,7 +1,9 @@
 /*
- * The command's bytes: its output into frames, frames into its input. The windows bound what either
+ * A command's bytes: its output into frames, frames into its input. The windows bound what either
  * side can make the other keep.
  */
+#include <sys/ioctl.h>
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,12 +20,17 @@ close_fd(int *fd)
 	*fd = -1;
 }
 
+static bool
+is_terminal(const struct call *call)
+{
+	return (call->flags & RUNNER_SPAWN_PTY) != 0;
+}
+
 /* -1: nothing there yet; 0: ended; else how much was taken. */
 static ssize_t
-take(struct init *init, int which)
+take(struct init *init, struct call *call, int which)
 {
 	static char chunk[1 + 65536];
-	struct call *call = &init->call;
 	size_t want = sizeof(chunk) - 1;
 
 	if (want > call->out_window[which])
@@ -32,98 +39,136 @@ take(struct init *init, int which)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -1;
 	if (n <= 0) {
+		/* A terminal that nobody has open any more says EIO, after its last byte. */
 		close_fd(&call->out_fd[which]);
 		return 0;
 	}
 	chunk[0] = (char)(which + 1);
-	runner_frame_put(&init->out, RUNNER_OUT, 1, chunk, (size_t)n + 1);
+	runner_frame_put(&init->out, RUNNER_OUT, call->channel, chunk, (size_t)n + 1);
 	call->out_window[which] -= (uint32_t)n;
+	call->owed[which] -= (uint32_t)n < call->owed[which] ? (uint32_t)n : call->owed[which];
 	return n;
 }
 
 void
-output_read(struct init *init, int which)
+output_read(struct init *init, struct call *call, int which)
 {
-	if (init->call.out_fd[which] >= 0 && take(init, which) < 0)
+	if (call->out_fd[which] >= 0 && take(init, call, which) < 0)
 		return;
 }
 
-/* The call has ended and nothing of it is left: what the pipes hold is all there will be. A pipe
- * that is still open without bytes is held by somebody outside, who is not waited for. */
+/* A pipe tells how much it holds. What a terminal holds is partly on its way, but bounded; its end,
+ * or that there is nothing, is told by reading. */
 void
-output_drain(struct init *init)
+output_begin_drain(struct call *call)
 {
 	enum {
-		ENOUGH = 256 * 1024
+		TERMINAL_HOLDS = 65536
 	};
-	struct call *call = &init->call;
+	int held;
 
-	for (int i = 0; i < 2; i++)
-		while (call->out_fd[i] >= 0 && call->out_window[i] > 0 && init->out.len < ENOUGH)
-			if (take(init, i) < 0)
-				close_fd(&call->out_fd[i]);
+	call->is_draining = true;
+	for (int i = 0; i < 2; i++) {
+		call->owed[i] = 0;
+		if (call->out_fd[i] < 0)
+			continue;
+		if (is_terminal(call))
+			call->owed[i] = TERMINAL_HOLDS;
+		else if (ioctl(call->out_fd[i], FIONREAD, &held) == 0 && held > 0)
+			call->owed[i] = (uint32_t)held;
+	}
 }
 
 bool
-output_is_open(const struct call *call)
+output_drain(struct init *init, struct call *call)
 {
-	return call->out_fd[0] >= 0 || call->out_fd[1] >= 0;
+	for (int i = 0; i < 2; i++)
+		while (call->owed[i] > 0) {
+			if (call->out_fd[i] < 0) {
+				call->owed[i] = 0;
+				break;
+			}
+			if (call->out_window[i] == 0 || init->out.len >= OUT_ENOUGH)
+				return false;
+			if (take(init, call, i) < 0)
+				call->owed[i] = 0;
+		}
+	return true;
 }
 
-void
-window_put(struct init *init, uint8_t stream, uint32_t bytes)
+static void
+put_window(struct init *init, const struct call *call, uint32_t bytes)
 {
-	struct hl_buf payload;
+	const unsigned char payload[5] = { 0, (unsigned char)(bytes & 0xff),
+		(unsigned char)(bytes >> 8 & 0xff), (unsigned char)(bytes >> 16 & 0xff),
+		(unsigned char)(bytes >> 24 & 0xff) };
 
-	if (bytes == 0)
-		return;
-	hl_buf_init(&payload, 16);
-	hl_wire_put_u8(&payload, stream);
-	hl_wire_put_u32(&payload, bytes);
-	runner_frame_put(&init->out, RUNNER_WINDOW_ADD, 1, payload.data, payload.len);
-	hl_buf_done(&payload);
+	if (bytes > 0)
+		runner_frame_put(&init->out, RUNNER_WINDOW_ADD, call->channel, payload,
+		    sizeof(payload));
 }
 
 /* What the command took, or what nobody will take any more, is given back. */
 static void
-give_back(struct init *init, size_t bytes)
+give_back(struct init *init, struct call *call, size_t bytes)
 {
-	init->call.stdin_window += (uint32_t)bytes;
-	window_put(init, 0, (uint32_t)bytes);
+	call->stdin_window += (uint32_t)bytes;
+	put_window(init, call, (uint32_t)bytes);
+}
+
+/* The input of a terminal is its master, which stays open for its output. */
+static int *
+input_of(struct call *call)
+{
+	return is_terminal(call) ? &call->out_fd[0] : &call->stdin_fd;
 }
 
 void
-stdin_put(struct init *init, const unsigned char *bytes, uint32_t len)
+stdin_put(struct init *init, struct call *call, const unsigned char *bytes, uint32_t len)
 {
-	struct call *call = &init->call;
-
 	call->stdin_window -= len;
-	if (call->stdin_fd < 0) {
-		give_back(init, len);
+	if (*input_of(call) < 0) {
+		give_back(init, call, len);
 		return;
 	}
 	hl_buf_put(&call->stdin_bytes, bytes, len);
-	stdin_write(init);
+	stdin_write(init, call);
 }
 
 void
-stdin_write(struct init *init)
+stdin_write(struct init *init, struct call *call)
 {
-	struct call *call = &init->call;
 	struct hl_buf *bytes = &call->stdin_bytes;
+	int *fd = input_of(call);
 
-	if (call->stdin_fd >= 0 && bytes->len > 0) {
-		ssize_t n = write(call->stdin_fd, bytes->data, bytes->len);
+	if (*fd >= 0 && bytes->len > 0) {
+		ssize_t n = write(*fd, bytes->data, bytes->len);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n < 0) {
 			/* It does not read any more: EPIPE. */
-			close_fd(&call->stdin_fd);
 			n = (ssize_t)bytes->len;
+			if (!is_terminal(call))
+				close_fd(&call->stdin_fd);
 		}
 		hl_buf_drop(bytes, (size_t)n);
-		give_back(init, (size_t)n);
+		give_back(init, call, (size_t)n);
 	}
-	if (bytes->len == 0 && call->stdin_ended)
-		close_fd(&call->stdin_fd);
+	if (bytes->len == 0) {
+		hl_buf_done_secret(bytes);
+		if (call->stdin_ended && !is_terminal(call))
+			close_fd(&call->stdin_fd);
+	}
+}
+
+void
+stdin_end(struct init *init, struct call *call)
+{
+	call->stdin_ended = true;
+	if (is_terminal(call)) {
+		const char end = terminal_end_of_input(call->out_fd[0]);
+		if (end != 0)
+			hl_buf_putc(&call->stdin_bytes, end);
+	}
+	stdin_write(init, call);
 }

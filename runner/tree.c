@@ -1,16 +1,26 @@
 /*
- * Every process below us. As pid 1 of a pid namespace, kill(2) with -1 reaches all of them at once
- * and orphans come to us by themselves. Elsewhere (a container whose init is another) we are a
- * child subreaper: orphans come to us as well, so that signalling our children until none is left
- * reaches everything in the end.
+ * Every process below us, and which call it belongs to.
+ *
+ * A call that has the sandbox for itself: as pid 1 of a pid namespace, kill(2) with -1 reaches all
+ * of it at once; elsewhere we are a child subreaper and it is whatever is below us. A supervised
+ * call: whatever is below its supervisor. Orphans of a supervisor that was killed are our own
+ * children, and nobody else's can be: they are what is ours and not a supervisor.
+ *
+ * Below is learned from proc(5), task/TID/children (Linux 3.5). A number that was read may be
+ * another's when it is used only if all numbers were used up in between, which takes longer than a
+ * walk; our direct children's are theirs until we reap them. One walk may miss what is being born:
+ * a process with a fatal signal cannot fork any more, so that walks that are repeated end it.
  */
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,10 +28,29 @@
 
 #include "base/banned.h"
 
+enum {
+	WALK_MAX = 8192 /* processes of one walk; the next one meets the rest */
+};
+
+/* Processes that were signalled and whose children are still to be looked at. */
+struct walk {
+	pid_t pids[WALK_MAX];
+	size_t len, next;
+	int number;
+	const struct init *init;
+	bool is_ours; /* the children being read are our own: supervisors are spared */
+};
+
 static bool
 is_pid_1(void)
 {
 	return getpid() == 1;
+}
+
+bool
+tree_is_known(void)
+{
+	return access("/proc/thread-self/children", R_OK) == 0;
 }
 
 void
@@ -32,15 +61,37 @@ tree_prepare(void)
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-/* proc(5): the children of a thread, with a space behind each; Linux 3.5. */
+static bool
+is_supervisor(const struct init *init, pid_t pid)
+{
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		if (init->calls[i].supervisor == pid)
+			return true;
+	return false;
+}
+
 static void
-signal_children(int signal_number)
+meet(struct walk *walk, pid_t pid)
+{
+	if (pid <= 1 || (walk->is_ours && is_supervisor(walk->init, pid)))
+		return;
+	kill(pid, walk->number);
+	/* Under TERM a stopped one would not hear it. */
+	if (walk->number == SIGTERM)
+		kill(pid, SIGCONT);
+	if (walk->len < WALK_MAX)
+		walk->pids[walk->len++] = pid;
+}
+
+/* The numbers in the file, with a space behind each. */
+static void
+read_children(struct walk *walk, const char *path)
 {
 	char text[4096];
 	pid_t pid = 0;
 	ssize_t n;
-	int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	while ((n = read(fd, text, sizeof(text))) > 0)
@@ -49,87 +100,187 @@ signal_children(int signal_number)
 				pid = pid * 10 + (text[i] - '0');
 				continue;
 			}
-			if (pid > 1)
-				kill(pid, signal_number);
+			meet(walk, pid);
 			pid = 0;
 		}
 	close(fd);
 }
 
-void
-tree_signal(int signal_number)
+struct dirent64_head {
+	uint64_t inode;
+	int64_t offset;
+	unsigned short size;
+	unsigned char type;
+} __attribute__((packed));
+
+/* A child belongs to the thread that made it. */
+static void
+read_process(struct walk *walk, pid_t pid)
 {
-	if (is_pid_1())
-		kill(-1, signal_number);
-	else
-		signal_children(signal_number);
+	char path[64], entries[2048] __attribute__((aligned(8)));
+	struct dirent64_head head;
+	long n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	while ((n = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0)
+		for (long at = 0; at < n; at += head.size) {
+			memcpy(&head, entries + at, sizeof(head));
+			const char *name = entries + at + 19; /* behind the head */
+			if (name[0] < '1' || name[0] > '9')
+				continue;
+			snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", pid, name);
+			read_children(walk, path);
+		}
+	close(fd);
 }
 
-static uint64_t
-microseconds(const struct timeval *time)
+/* What is below root, or below us without the supervisors and theirs. Returns how many were met. */
+static size_t
+walk_tree(const struct init *init, pid_t root, int number)
 {
-	return (uint64_t)time->tv_sec * 1000000 + (uint64_t)time->tv_usec;
+	static struct walk walk;
+
+	walk.len = walk.next = 0;
+	walk.number = number;
+	walk.init = init;
+	walk.is_ours = root == 0;
+	if (root == 0)
+		read_children(&walk, "/proc/thread-self/children");
+	else
+		read_process(&walk, root);
+	walk.is_ours = false;
+	while (walk.next < walk.len)
+		read_process(&walk, walk.pids[walk.next++]);
+	return walk.len;
+}
+
+void
+tree_signal(const struct init *init, const struct call *call, int number)
+{
+	switch (call->tree) {
+	case TREE_SUPERVISED:
+		/* One that a command has stopped would not reap. */
+		kill(call->supervisor, SIGCONT);
+		walk_tree(init, call->supervisor, number);
+		return;
+	case TREE_ORPHANED:
+		walk_tree(init, 0, number);
+		return;
+	case TREE_ALONE:
+		break;
+	}
+	if (!is_pid_1()) {
+		walk_tree(init, 0, number);
+		return;
+	}
+	kill(-1, number);
+	if (number == SIGTERM)
+		kill(-1, SIGCONT);
+}
+
+static struct call *
+call_of_supervisor(struct init *init, pid_t pid)
+{
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		if (init->calls[i].supervisor == pid)
+			return &init->calls[i];
+	return NULL;
+}
+
+/* A command, or what one left: of the call that is alone, or that has lost its supervisor. */
+static void
+note(struct init *init, pid_t pid, int status, const struct rusage *usage)
+{
+	for (uint32_t i = 0; i < init->calls_len; i++) {
+		struct call *call = &init->calls[i];
+		if (call->state == CALL_FREE || call->tree == TREE_SUPERVISED)
+			continue;
+		call->task.reaped++;
+		if (call->tree == TREE_ALONE)
+			usage_add(&call->task.usage, usage);
+		if (call->task.pid == pid && !call->has_ended) {
+			call->has_ended = true;
+			call->task.status = status;
+		}
+	}
 }
 
 static void
-note(struct call *call, pid_t pid, int status, const struct rusage *usage)
+note_empty(struct init *init, bool has_children)
 {
-	uint64_t rss = (uint64_t)usage->ru_maxrss;
+	bool is_orphaned = false;
 
-	call->usage.user_us += microseconds(&usage->ru_utime);
-	call->usage.system_us += microseconds(&usage->ru_stime);
-	if (rss > call->usage.max_rss_kib)
-		call->usage.max_rss_kib = rss;
-	if (pid == call->pid) {
-		call->has_ended = true;
-		call->status = status;
+	for (uint32_t i = 0; i < init->calls_len; i++) {
+		struct call *call = &init->calls[i];
+		if (call->state != CALL_FREE && call->tree == TREE_ALONE)
+			call->is_empty = call->is_empty || !has_children;
+		is_orphaned =
+		    is_orphaned || (call->state != CALL_FREE && call->tree == TREE_ORPHANED);
 	}
+	if (!is_orphaned || (has_children && walk_tree(init, 0, SIGKILL) > 0))
+		return;
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		if (init->calls[i].state != CALL_FREE && init->calls[i].tree == TREE_ORPHANED)
+			init->calls[i].is_empty = true;
 }
 
-bool
-tree_reap(struct call *call)
+void
+tree_reap(struct init *init)
 {
 	struct rusage usage;
 	int status;
+	pid_t pid;
 
 	for (;;) {
-		pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
-		if (pid == 0)
-			return false;
-		if (pid < 0 && errno == EINTR)
-			continue;
+		pid = wait4(-1, &status, WNOHANG | WUNTRACED | __WALL, &usage);
+		if (pid <= 0 && !(pid < 0 && errno == EINTR))
+			break;
+		struct call *call = pid > 0 ? call_of_supervisor(init, pid) : NULL;
 		if (pid < 0)
-			return true;
-		note(call, pid, status, &usage);
+			continue;
+		if (WIFSTOPPED(status)) {
+			/* None stops by itself: a command did that. */
+			if (call != NULL)
+				kill(pid, SIGCONT);
+		} else if (call != NULL) {
+			call->supervisor = 0;
+			call_lost_supervisor(call);
+		} else {
+			note(init, pid, status, &usage);
+		}
 	}
+	note_empty(init, pid == 0);
 }
 
 /* A process that changed its user, as `process.caps: [SETUID]` lets it, is not ours to signal, and
  * would be waited for without end: after the grace it is left to the end of pid 1 or of the
  * container, which needs no permission. */
 void
-tree_end(struct call *call)
+tree_end(struct init *init)
 {
-	const uint64_t deadline = init_now_ms() + RUNNER_GRACE_MS;
+	const uint64_t until = init_now_ms() + RUNNER_GRACE_MS;
+	const struct timespec pause = { .tv_nsec = 10 * 1000000 };
 	sigset_t set;
+	pid_t pid;
 
-	if (call->is_empty)
-		return;
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
-	tree_signal(SIGKILL);
-	while (!tree_reap(call)) {
-		const uint64_t now = init_now_ms();
-		if (now >= deadline) {
-			call->has_immortals = true;
-			break;
-		}
-		/* SIGCHLD is blocked: one that came since the reaping waits for us here. */
-		const struct timespec patience = { .tv_sec = (time_t)((deadline - now) / 1000),
-			.tv_nsec = (long)((deadline - now) % 1000) * 1000000 };
-		sigtimedwait(&set, NULL, &patience);
-		if (!is_pid_1())
-			tree_signal(SIGKILL); /* what the dead left to us */
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		init->calls[i].supervisor = 0; /* not spared */
+	for (;;) {
+		do
+			pid = waitpid(-1, NULL, WNOHANG | __WALL);
+		while (pid > 0 || (pid < 0 && errno == EINTR));
+		if (pid < 0 || init_now_ms() >= until)
+			return;
+		if (is_pid_1())
+			kill(-1, SIGKILL);
+		else
+			walk_tree(init, 0, SIGKILL);
+		/* SIGCHLD is blocked: one that came since the reaping is waiting here. */
+		sigtimedwait(&set, NULL, &pause);
 	}
-	call->is_empty = true;
 }
