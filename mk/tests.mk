@@ -46,10 +46,12 @@ $(B)/kernel/probe: tests/kernel/probe.c $(B)/kernel-headers/.done
 	$(call say,MUSL,$@)
 	$(Q)$(MUSL_CC) $(musl-cflags) -Wno-missing-prototypes -static -no-pie -o $@ $<
 
-$(B)/kernel/%: tests/kernel/%.c tests/kernel/launch.c $(B)/san/core.a
+kernel-lib := tests/kernel/launch.c tests/kernel/watch.c
+
+$(B)/kernel/%: tests/kernel/%.c $(kernel-lib) $(B)/san/core.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/kernel/launch.c \
+	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< $(kernel-lib) \
 		$(B)/san/core.a $(san-ldflags) -lcmocka $(host-libs)
 
 .PHONY: check-kernel

@@ -236,11 +236,11 @@ put_descriptors(unsigned flags, int in, int out)
 
 /* As on a kernel that does not know the call. */
 static void
-forget_landlock(void)
+forget(unsigned number)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 444, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -269,7 +269,9 @@ child(unsigned flags, int in, int out, const uid_t ids[2])
 	must(runner >= 0, "fcntl");
 	put_descriptors(flags, in, out);
 	if ((flags & LAUNCH_NO_LANDLOCK) != 0)
-		forget_landlock();
+		forget(SYS_landlock_create_ruleset);
+	if ((flags & LAUNCH_NO_MEMFD) != 0)
+		forget(SYS_memfd_create);
 	syscall(SYS_execveat, runner, "", (flags & LAUNCH_STDIO) != 0 ? stdio : native, env,
 	    AT_EMPTY_PATH);
 	must(false, "execveat");
@@ -297,6 +299,7 @@ launch_start(struct launch *launch, unsigned flags)
 		child(flags, ends[1], ends[1], ids);
 	close(ends[1]);
 	launch->to = launch->from = ends[0];
+	launch->channel = 1;
 }
 
 void
@@ -310,7 +313,8 @@ launch_send_raw(struct launch *launch, const void *bytes, size_t len)
 void
 launch_send(struct launch *launch, enum runner_type type, const void *payload, size_t len)
 {
-	uint32_t channel = type == RUNNER_LOCK || type == RUNNER_GOODBYE ? 0 : 1;
+	bool is_control = type == RUNNER_LOCK || type == RUNNER_GOODBYE || type == RUNNER_PING;
+	uint32_t channel = is_control ? 0 : launch->channel;
 	struct hl_buf frame;
 
 	hl_buf_init(&frame, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
@@ -344,7 +348,7 @@ launch_send_spawn(struct launch *launch, uint32_t flags, const char *const *word
 		hl_strv_add(&spawn.argv, *words);
 	hl_strv_add(&spawn.env, "PATH=/usr/bin:/bin");
 	hl_buf_init(&frame, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
-	runner_spawn_put(&frame, 1, &spawn);
+	runner_spawn_put(&frame, launch->channel, &spawn);
 	launch_send_raw(launch, frame.data, frame.len);
 	hl_buf_done(&frame);
 	runner_spawn_done(&spawn);

@@ -19,6 +19,7 @@ enum launch_flags {
 	LAUNCH_SHARE_NET = 1 << 2,   /* no network namespace of its own */
 	LAUNCH_STDIN_DIR = 1 << 3,   /* standard input is a directory of the host */
 	LAUNCH_NO_LANDLOCK = 1 << 4, /* as on a kernel without it */
+	LAUNCH_NO_MEMFD = 1 << 5,    /* memfd_create(2) is refused */
 };
 
 enum {
@@ -47,7 +48,8 @@ void launch_rule(struct launch_lock *lock, const char *path, uint32_t access);
 
 struct launch {
 	pid_t pid;
-	int to, from; /* the stream */
+	int to, from;     /* the stream */
+	uint32_t channel; /* of what is sent; 1 at the start */
 	struct hl_buf in;
 	bool has_magic;
 	struct runner_frame frame; /* the last that was read */
