@@ -32,11 +32,11 @@ enum {
 	WALK_MAX = 8192 /* processes of one walk; the next one meets the rest */
 };
 
-/* Processes that were signalled and whose children are still to be looked at. */
+/* Processes that were met. They are signalled when all are known: one that dies of it takes the
+ * way to its children with it. */
 struct walk {
 	pid_t pids[WALK_MAX];
 	size_t len, next;
-	int number;
 	const struct init *init;
 	bool is_ours; /* the children being read are our own: supervisors are spared */
 };
@@ -75,10 +75,6 @@ meet(struct walk *walk, pid_t pid)
 {
 	if (pid <= 1 || (walk->is_ours && is_supervisor(walk->init, pid)))
 		return;
-	kill(pid, walk->number);
-	/* Under TERM a stopped one would not hear it. */
-	if (walk->number == SIGTERM)
-		kill(pid, SIGCONT);
 	if (walk->len < WALK_MAX)
 		walk->pids[walk->len++] = pid;
 }
@@ -137,14 +133,14 @@ read_process(struct walk *walk, pid_t pid)
 	close(fd);
 }
 
-/* What is below root, or below us without the supervisors and theirs. Returns how many were met. */
+/* What is below root, or below us without the supervisors and theirs. Returns how many
+ * were signalled. */
 static size_t
 walk_tree(const struct init *init, pid_t root, int number)
 {
 	static struct walk walk;
 
 	walk.len = walk.next = 0;
-	walk.number = number;
 	walk.init = init;
 	walk.is_ours = root == 0;
 	if (root == 0)
@@ -154,6 +150,12 @@ walk_tree(const struct init *init, pid_t root, int number)
 	walk.is_ours = false;
 	while (walk.next < walk.len)
 		read_process(&walk, walk.pids[walk.next++]);
+	for (size_t i = 0; i < walk.len; i++) {
+		kill(walk.pids[i], number);
+		/* A stopped one would not hear it. */
+		if (number == SIGTERM)
+			kill(walk.pids[i], SIGCONT);
+	}
 	return walk.len;
 }
 
