@@ -69,7 +69,7 @@ call_reset(struct call *call, uint32_t channel)
 	call->has_ended = call->is_empty = call->has_immortals = false;
 	call->killed = (enum runner_how)0;
 	call->term_until_ms = 0;
-	call->is_ending = call->is_draining = false;
+	call->is_ending = call->is_draining = call->needs_room = false;
 	call->out_fd[0] = call->out_fd[1] = call->stdin_fd = -1;
 	call->state_text_fd = call->state_fd = -1;
 	call->owed[0] = call->owed[1] = 0;
@@ -470,6 +470,7 @@ may_exit(const struct call *call)
 void
 call_progress(struct init *init, struct call *call, uint64_t now)
 {
+	call->needs_room = false;
 	if (call->state == CALL_FREE || !look_at_task(init, call))
 		return;
 	if (call->tree == TREE_ORPHANED)

@@ -224,6 +224,9 @@ timeout(const struct init *init)
 	for (uint32_t i = 0; i < init->calls_len; i++) {
 		const uint64_t call_due = call_due_ms(&init->calls[i]);
 		due = call_due < due ? call_due : due;
+		/* What stood in its way has been sent. */
+		if (init->calls[i].needs_room && init->out.len < OUT_BUSY)
+			return 0;
 	}
 	if (due == UINT64_MAX)
 		return -1;
@@ -245,7 +248,8 @@ step_call(struct init *init, struct call *call, enum slot_kind kind)
 		stdin_write(init, call);
 		break;
 	case SLOT_STATE:
-		state_read(call);
+		if (state_read(call) < 0)
+			return;
 		break;
 	case SLOT_STATE_TEXT:
 		state_text_write(call);

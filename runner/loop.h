@@ -131,6 +131,7 @@ struct call {
 	int out_fd[2]; /* -1: closed, or inherited; [0] is the terminal of a PTY call */
 	uint32_t out_window[2];
 	bool is_draining;
+	bool needs_room;  /* there is more to be said than fits in what waits for the host */
 	uint32_t owed[2]; /* is_draining: bytes to be sent before EXIT or CLOSED */
 	int stdin_fd;
 	struct hl_buf stdin_bytes; /* not yet taken by the command */
@@ -208,7 +209,8 @@ void stdin_end(struct init *init, struct call *call);
 /* The descriptors of a STATE call, for the command. */
 int state_open(struct call *call);
 void state_text_write(struct call *call);
-void state_read(struct call *call);
+/* As read(2). */
+ssize_t state_read(struct call *call);
 /* The shell has ended, or was killed in the middle of a word: takes the rest. */
 void state_finish(struct call *call, bool was_killed);
 /* Sends what fits. True when all is sent. */

@@ -88,7 +88,8 @@ output_drain(struct init *init, struct call *call)
 				call->owed[i] = 0;
 				break;
 			}
-			if (call->out_window[i] == 0 || init->out.len >= OUT_ENOUGH)
+			call->needs_room = init->out.len >= OUT_BUSY;
+			if (call->out_window[i] == 0 || call->needs_room)
 				return false;
 			if (take(init, call, i) < 0)
 				call->owed[i] = 0;

@@ -93,25 +93,27 @@ state_text_write(struct call *call)
 	}
 }
 
-void
+ssize_t
 state_read(struct call *call)
 {
 	static char chunk[16384];
 
 	ssize_t n = read(call->state_fd, chunk, sizeof(chunk));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return n;
 	if (n <= 0) {
 		close_fd(&call->state_fd);
-		return;
+		return n;
 	}
-	hl_buf_put(&call->state_out, chunk, (size_t)n);
+	if (!call->state_is_lost)
+		hl_buf_put(&call->state_out, chunk, (size_t)n);
 	if (call->state_out.failed) {
-		/* More than a state may be, or no memory: half of one is of no use. */
+		/* More than a state may be, or no memory: half of one is of no use. It is taken on
+		 * nevertheless: a shell that could not write would end otherwise than it does. */
 		call->state_is_lost = true;
 		hl_buf_done(&call->state_out);
-		close_fd(&call->state_fd);
 	}
+	return n;
 }
 
 /* What the pipe holds now and no more: somebody left behind may go on writing. */
@@ -120,15 +122,9 @@ state_finish(struct call *call, bool was_killed)
 {
 	int left = 0;
 
-	if (call->state_fd >= 0 && ioctl(call->state_fd, FIONREAD, &left) == 0) {
-		const size_t until = call->state_out.len + (size_t)left;
-		while (call->state_fd >= 0 && call->state_out.len < until) {
-			size_t before = call->state_out.len;
-			state_read(call);
-			if (call->state_out.len == before)
-				break;
-		}
-	}
+	if (call->state_fd >= 0 && ioctl(call->state_fd, FIONREAD, &left) == 0)
+		for (ssize_t n = 1; n > 0 && left > 0; left -= (int)n)
+			n = state_read(call);
 	if (was_killed) {
 		call->state_is_lost = true;
 		hl_buf_done(&call->state_out);
@@ -146,7 +142,8 @@ state_send(struct init *init, struct call *call)
 
 	while (call->state_sent < state->len) {
 		size_t left = state->len - call->state_sent;
-		if (init->out.len >= OUT_BUSY)
+		call->needs_room = init->out.len >= OUT_BUSY;
+		if (call->needs_room)
 			return false;
 		if (left > PIECE)
 			left = PIECE;
