@@ -28,31 +28,61 @@ read_stream(const uint8_t *data, size_t size)
 	while (runner_frame_get(&in, &frame, &used, &err) == 1) {
 		HL_BUG_ON(used > in.len);
 		HL_BUG_ON(frame.payload_len > RUNNER_PAYLOAD_MAX);
+		HL_BUG_ON(frame.channel > RUNNER_CALLS_MAX);
+		HL_BUG_ON(frame.type == 0 || frame.type >= RUNNER_TYPE_MAX);
 		hl_buf_drop(&in, used);
 	}
 	hl_buf_done(&in);
+}
+
+/* Put again it is what it was: nothing that was taken is lost, and nothing else is taken. */
+static void
+same_again(const struct runner_frame *frame, struct hl_buf *out)
+{
+	struct runner_frame copy;
+	struct hl_err err;
+	size_t used;
+
+	HL_BUG_ON(runner_frame_get(out, &copy, &used, &err) != 1 || used != out->len);
+	HL_BUG_ON(copy.channel != frame->channel || copy.payload_len != frame->payload_len);
+	HL_BUG_ON(memcmp(copy.payload, frame->payload, frame->payload_len) != 0);
+	hl_buf_done(out);
 }
 
 static void
 read_spawn(const struct runner_frame *frame)
 {
 	struct runner_spawn spawn, again;
-	struct runner_frame copy;
 	struct hl_err err;
 	struct hl_buf out;
-	size_t used;
 
 	if (runner_spawn_get(frame, &spawn, &err) != 0)
 		return;
+	HL_BUG_ON(runner_spawn_get(frame, &again, &err) != 0);
+	runner_spawn_done(&again);
 	hl_buf_init(&out, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
 	runner_spawn_put(&out, 1, &spawn);
 	HL_BUG_ON(out.failed);
-	HL_BUG_ON(runner_frame_get(&out, &copy, &used, &err) != 1);
-	HL_BUG_ON(copy.payload_len != frame->payload_len);
-	HL_BUG_ON(memcmp(copy.payload, frame->payload, frame->payload_len) != 0);
-	HL_BUG_ON(runner_spawn_get(&copy, &again, &err) != 0);
-	runner_spawn_done(&again);
+	same_again(frame, &out);
 	runner_spawn_done(&spawn);
+}
+
+static void
+read_exit(const struct runner_frame *frame)
+{
+	struct runner_exit ended;
+	struct hl_err err;
+	struct hl_buf out;
+
+	if (runner_exit_get(frame, &ended, &err) != 0)
+		return;
+	HL_BUG_ON((unsigned)ended.how == 0 || (unsigned)ended.how >= RUNNER_HOW_MAX);
+	HL_BUG_ON((unsigned)ended.state > RUNNER_STATE_LOST);
+	/* More of an errno than there are is cut off: the one thing that is not kept. */
+	hl_buf_init(&out, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
+	runner_exit_put(&out, frame->channel, &ended);
+	if (frame->payload[37] == 0 && frame->payload[38] == 0)
+		same_again(frame, &out);
 	hl_buf_done(&out);
 }
 
@@ -76,7 +106,6 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct runner_error error;
-	struct runner_exit ended;
 	struct hl_err err;
 
 	if (size == 0 || size > RUNNER_PAYLOAD_MAX)
@@ -100,8 +129,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			HL_BUG_ON(strlen(error.subject) > 512);
 		break;
 	default:
-		if (runner_exit_get(&frame, &ended, &err) == 0)
-			HL_BUG_ON((unsigned)ended.how >= RUNNER_HOW_MAX);
+		read_exit(&frame);
 		break;
 	}
 	return 0;
