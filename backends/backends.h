@@ -126,7 +126,7 @@ struct plan {
 	char run_id[HL_ULID_SIZE];
 	const char *backend;
 	const char *state_dir;   /* 0700, ours */
-	const char *runner_path; /* the static runner on this host */
+	const char *runner_path; /* the static runner on this host; NULL = the one we carry */
 	const char *helper_path; /* libexec/hl-engine on this host */
 
 	enum plan_user_kind user_kind;
@@ -364,12 +364,19 @@ void control_gaps_add(struct control_gaps *gaps, enum control control, bool may_
 /* NULL when there is none. */
 const struct control_gap *control_gaps_find(const struct control_gaps *gaps, enum control control);
 
+/* ------------------------------------------------------------------------------------------------
+ * The runner that this program carries in itself (runner_image.c)
+ */
+const char *runner_image(size_t *ret_len);
+/* A file in memory with it that nobody can change, to be executed by descriptor. */
+int runner_image_open(struct hl_err *err) HL_MUST_CHECK;
+
 /* What a backend can begin before the plan is made. Its content is the backend's own. */
 struct backend_early;
 
 struct backend_early_facts {
-	const char *runner_path;
-	bool has_network; /* of the host: network.mode host */
+	const char *runner_path; /* NULL = the one we carry */
+	bool has_network;        /* of the host: network.mode host */
 };
 
 struct backend {

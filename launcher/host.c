@@ -16,7 +16,9 @@
 
 #include "base/banned.h"
 
-/* A program beside the launcher (build tree), or in ../libexec/hermes-launch (installed). */
+/* A program beside the launcher (build tree), or in ../libexec/hermes-launch (installed). NULL when
+ * there is none: the runner is then the one that the launcher carries, and only an engine needs the
+ * other. */
 static char *
 find_program(const char *own_dir, const char *name)
 {
@@ -48,9 +50,6 @@ find_programs(struct host *host, struct hl_err *err)
 	*strrchr(own, '/') = '\0';
 	host->runner_path = find_program(own, "hermes-runner");
 	host->helper_path = find_program(own, "hl-engine");
-	if (host->runner_path == NULL)
-		return hl_err_set(err, HLI_02,
-		    "'hermes-runner' is not beside 'hermes-launch': the installation is incomplete");
 	return 0;
 }
 

@@ -59,6 +59,9 @@ $(B)/hermes-launch: $(call launch-obj,$(launch-src))
 	$(call say,MUSL,$@)
 	$(Q)$(CC) $(launch-ldflags) -o $@ $(musl-begin) $^ $(launch-libs) $(musl-end)
 
+# The launcher carries the runner.
+$(B)/launch/backends/runner_image.o $(B)/san/backends/runner_image.o: $(B)/hermes-runner
+
 $(B)/hl-engine: $(call host-obj,$(engine-src))
 	$(call say,CC,$@)
 	$(Q)$(CC) $(host-ldflags) -o $@ $^ $(engine-libs)

@@ -250,7 +250,8 @@ run_new(const struct plan *plan, struct hl_err *err)
 	run->helper = (struct docker_helper){ .pidfd = -1, .control = -1, .stream = -1 };
 	docker_container_name(plan, run->name);
 	memcpy(run->run_id, plan->run_id, sizeof(run->run_id));
-	run->helper_path = strdup(plan->helper_path);
+	/* One that is not there is told by what starts it. */
+	run->helper_path = strdup(plan->helper_path != NULL ? plan->helper_path : "");
 	run->endpoint = strdup(plan->endpoint);
 	if (plan->limits[PLAN_LIMIT_MEMORY].has)
 		run->memory = plan->limits[PLAN_LIMIT_MEMORY].value;

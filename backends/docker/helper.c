@@ -103,6 +103,9 @@ docker_helper_start(struct docker_helper *helper, const char *path, int cancel_f
 		.control = -1,
 		.stream = -1,
 		.cancel_fd = cancel_fd };
+	if (path == NULL)
+		return hl_err_set(err, HLB_59,
+		    "'hl-engine' is not beside 'hermes-launch', and only it speaks to engines");
 	int null HL_AUTO_FD = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0 ||

@@ -305,13 +305,29 @@ add_identity(struct docker_settings *settings, const struct plan *plan)
 	add_flag(settings, DOCKER_NO_HEALTHCHECK, true, &built_in);
 }
 
+char *
+docker_runner_path(const struct plan *plan)
+{
+	char sha256[HL_SHA256_HEX_SIZE];
+	char *path = NULL;
+	size_t len;
+
+	if (plan->runner_path != NULL)
+		return strdup(plan->runner_path);
+	const char *image = runner_image(&len);
+	hl_sha256_text(image, len, sha256);
+	if (asprintf(&path, "%s/runner/%s", plan->state_dir, sha256) < 0)
+		return NULL;
+	return path;
+}
+
 static void
 add_runner(struct docker_settings *settings, const struct plan *plan)
 {
 	struct docker_setting *setting =
 	    docker_settings_add(settings, DOCKER_MOUNT, DOCKER_RUNNER_TARGET, &built_in);
 
-	setting->other = strdup(plan->runner_path);
+	setting->other = docker_runner_path(plan);
 	setting->number = 1;
 	if (setting->other == NULL)
 		settings->failed = true;

@@ -1,7 +1,7 @@
 /*
- * What must be on this host before a container is made: the seccomp profile under the name that
- * explain prints, the empty file and directory that cover denied paths, and mount sources that
- * still are what they were when the plan was made.
+ * What must be on this host before a container is made: the runner where we carry it, the seccomp
+ * profile under the name that explain prints, the empty file and directory that cover denied paths,
+ * and mount sources that still are what they were when the plan was made.
  */
 #include "backends/docker/prepare.h"
 
@@ -25,13 +25,14 @@ enum {
 
 /* Readable with exactly this content. */
 static bool
-has_content(const char *path, const char *content, size_t len)
+has_content(const char *path, const char *content, size_t len, mode_t mode)
 {
+	struct stat st;
 	struct hl_err ignored = { 0 };
 	struct hl_buf found;
 	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) != 0 || (st.st_mode & 07777) != mode)
 		return false;
 	hl_buf_init(&found, PROFILE_MAX);
 	bool is_same = hl_read_file(fd, &found, path, HLB_57, &ignored) == 0 && found.len == len &&
@@ -41,12 +42,13 @@ has_content(const char *path, const char *content, size_t len)
 }
 
 int
-docker_write_file(const char *path, const char *content, size_t len, struct hl_err *err)
+docker_write_file(const char *path, const char *content, size_t len, mode_t mode,
+    struct hl_err *err)
 {
 	char *temporary HL_AUTO_FREE = NULL;
 	char ulid[HL_ULID_SIZE];
 
-	if (has_content(path, content, len))
+	if (has_content(path, content, len, mode))
 		return 0;
 	if (hl_ulid(ulid, err) < 0)
 		return -1;
@@ -58,7 +60,10 @@ docker_write_file(const char *path, const char *content, size_t len, struct hl_e
 	    open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return hl_err_sys(err, HLB_57, "cannot make '%s'", temporary);
-	if (hl_write_full(fd, content, len) < 0 || rename(temporary, path) < 0) {
+	/* One that is open for writing cannot be executed (ETXTBSY), hence the end before the name.
+	 */
+	bool is_written = hl_write_full(fd, content, len) == 0 && fchmod(fd, mode) == 0;
+	if (!is_written || close(hl_take_fd(&fd)) != 0 || rename(temporary, path) < 0) {
 		hl_err_sys(err, HLB_57, "cannot write '%s'", path);
 		(void)unlink(temporary);
 		return -1;
@@ -90,7 +95,24 @@ write_seccomp(const struct plan *plan, struct hl_err *err)
 		return hl_err_oom(err);
 	if (docker_make_dir(plan, "seccomp", err) < 0)
 		return -1;
-	return docker_write_file(path, json, strlen(json), err);
+	return docker_write_file(path, json, strlen(json), 0600, err);
+}
+
+/* The engine mounts it for users that are not us. */
+static int
+write_runner(const struct plan *plan, struct hl_err *err)
+{
+	size_t len;
+	const char *image = runner_image(&len);
+
+	if (plan->runner_path != NULL)
+		return 0;
+	char *path HL_AUTO_FREE = docker_runner_path(plan);
+	if (path == NULL)
+		return hl_err_oom(err);
+	if (docker_make_dir(plan, "runner", err) < 0)
+		return -1;
+	return docker_write_file(path, image, len, 0755, err);
 }
 
 static bool
@@ -157,6 +179,8 @@ docker_prepare(const struct plan *plan, struct hl_err *err)
 	    check_source(plan->home.src, plan->home.dev, plan->home.ino, err) < 0)
 		return -1;
 	if (plan->deny.len > 0 && make_covers(plan, err) < 0)
+		return -1;
+	if (write_runner(plan, err) < 0)
 		return -1;
 	return write_seccomp(plan, err);
 }

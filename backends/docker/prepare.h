@@ -9,8 +9,8 @@
 int docker_prepare(const struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
 /* Below the state directory, 0700. */
 int docker_make_dir(const struct plan *plan, const char *name, struct hl_err *err) HL_MUST_CHECK;
-/* Whole or not at all, 0600; nothing is done when the content is there already. */
-int docker_write_file(const char *path, const char *content, size_t len,
+/* Whole or not at all; nothing is done when the content is there already, with the mode. */
+int docker_write_file(const char *path, const char *content, size_t len, mode_t mode,
     struct hl_err *err) HL_MUST_CHECK;
 
 /* readback.c: bits of enum plan_limit whose value the kernel has, for a process of this host in the

@@ -169,7 +169,7 @@ write_cache(const struct plan *plan, const char *path, const struct outcome *out
 		hl_buf_putf(&text, "%s %s%s\n", probed[i].name,
 		    outcome->reasons[i][0] == '\0' ? "ok" : "no ", outcome->reasons[i]);
 	if (!text.failed && docker_make_dir(plan, "probe", &ignored) == 0)
-		is_written = docker_write_file(path, text.data, text.len, &ignored) == 0;
+		is_written = docker_write_file(path, text.data, text.len, 0600, &ignored) == 0;
 	(void)is_written;
 	hl_buf_done(&text);
 }

@@ -70,6 +70,8 @@ int docker_extra_fill(struct docker_settings *settings, const struct plan *plan,
 char *docker_empty_path(const struct plan *plan, bool is_file) HL_MUST_CHECK;
 /* "<state>/seccomp/<sha256>.json"; NULL = no memory. profile: not NONE. */
 char *docker_seccomp_path(const struct plan *plan) HL_MUST_CHECK;
+/* Of the runner on this host; where we carry it, below the state directory, by its digest. */
+char *docker_runner_path(const struct plan *plan) HL_MUST_CHECK;
 
 #define DOCKER_RUNNER_TARGET   "/.hermes-runner"
 #define DOCKER_RUNNER_ARGUMENT "--stdio"

@@ -126,6 +126,8 @@ open_runner(const char *path, struct hl_err *err)
 {
 	struct stat st;
 
+	if (path == NULL)
+		return raise_fd(runner_image_open(err));
 	HL_AUTO_FD int fd = raise_fd(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return hl_err_sys(err, HLB_22, "cannot open the runner '%.300s'", path);
