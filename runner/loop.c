@@ -270,9 +270,14 @@ step(struct init *init, const struct round *round)
 		return;
 	if (round->fds[SLOT_SIGNAL].revents != 0)
 		read_signals(init);
-	for (nfds_t i = SLOT_CALLS; i < round->len; i++)
+	/* Each round begins with another: floods must not take all there is to those behind. */
+	const nfds_t calls = round->len - SLOT_CALLS;
+	const nfds_t first = calls > 0 ? init->rounds++ % calls : 0;
+	for (nfds_t n = 0; n < calls; n++) {
+		const nfds_t i = SLOT_CALLS + (first + n) % calls;
 		if (round->fds[i].revents != 0)
 			step_call(init, round->owners[i].call, round->owners[i].kind);
+	}
 	if (round->fds[SLOT_IN].revents != 0 && init->state != INIT_OVER)
 		read_stream(init);
 }

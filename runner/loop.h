@@ -155,7 +155,8 @@ struct init {
 	enum init_state state;
 	int exit_code;
 	struct hl_buf in, out;
-	bool wipe_in;            /* in held a call's environment */
+	bool wipe_in; /* in held a call's environment */
+	unsigned rounds;
 	bool had_call, is_alone; /* ALONE: there will be no other */
 	struct call *calls; /* RUNNER_CALLS_MAX, of which the first calls_len were ever used: */
 	uint32_t calls_len; /* the pages of the others are not touched */

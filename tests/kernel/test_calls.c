@@ -84,6 +84,27 @@ test_flood(void **state)
 	assert_int_equal(watch_end(&watch), 0);
 }
 
+/* Floods that are taken as fast as they come leave room for those on higher channels. */
+static void
+test_floods_beside(void **state)
+{
+	(void)state;
+	watch_start(&watch, 0);
+	for (uint32_t i = 1; i <= 8; i++)
+		watch_spawn(&watch, i, 0, "yes | cat & yes >&2");
+	for (uint32_t i = 1; i <= 8; i++)
+		watch_until_started(&watch, i);
+	for (uint32_t i = 60; i <= RUNNER_CALLS_MAX; i++)
+		assert_int_equal(watch_run(&watch, i, 0, "echo a; echo b >&2")->out_len, 2);
+	for (uint32_t i = 1; i <= 8; i++)
+		assert_true(watch.calls[i].out_len > 0 && watch.calls[i].err_len > 0);
+	for (uint32_t i = 1; i <= 8; i++)
+		watch_kill(&watch, i, RUNNER_CANCELLED);
+	for (uint32_t i = 1; i <= 8; i++)
+		watch_until_closed(&watch, i);
+	assert_int_equal(watch_end(&watch), 0);
+}
+
 static void
 test_merged(void **state)
 {
@@ -367,6 +388,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_floods_beside),
 		cmocka_unit_test(test_merged),
 		cmocka_unit_test(test_leave),
 		cmocka_unit_test(test_refused_call),
