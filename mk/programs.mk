@@ -5,6 +5,8 @@ base-src := $(filter-out base/heap.c,$(wildcard base/*.c))
 launch-src := $(base-src) base/heap.c $(wildcard policy/*.c confine/*.c session/*.c audit/*.c launcher/*.c) \
 	$(wildcard backends/*.c backends/local/*.c backends/docker/*.c) runner/frames.c
 engine-src := $(base-src) $(wildcard backends/docker/engine/*.c)
+# The runner's loop, for tests that let it meet a host; its codec is the launcher's as well.
+loop-src := $(filter-out runner/main.c runner/frames.c,$(wildcard runner/*.c))
 runner-src := $(base-src) base/heap.c $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
 
 # Everything of the launcher but its main: what unit tests link with.

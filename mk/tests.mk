@@ -89,10 +89,12 @@ check-fuzz-corpus: $(patsubst tests/fuzz/%.c,$(B)/replay/%,$(fuzz-src))
 
 # Long runs: make fuzz FUZZ_SECONDS=1800
 FUZZ_SECONDS ?= 60
-$(B)/fuzz/%: tests/fuzz/%.c $(core-src) $(apply-src) $(gen-headers) $(B)/hermes-runner
+$(B)/fuzz/%: tests/fuzz/%.c $(core-src) $(apply-src) $(loop-src) $(gen-headers) \
+		$(B)/hermes-runner
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(host-libs)
+	$(Q)$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(loop-src) \
+		$(host-libs)
 
 .PHONY: fuzz
 fuzz: $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(fuzz-src))

@@ -242,7 +242,7 @@ call_signal(struct call *call, int number)
 {
 	if (call->state == CALL_STARTING)
 		call->early_signals |= UINT64_C(1) << (number - 1);
-	if (call->state != CALL_RUNNING || call->has_ended ||
+	if (call->state != CALL_RUNNING || call->has_ended || call->task.pid <= 1 ||
 	    __atomic_load_n(&call->task.phase, __ATOMIC_ACQUIRE) >= TASK_ENDED)
 		return;
 	/* A group without members has ended: nothing to tell. The leader's number is not another's

@@ -59,6 +59,20 @@ init_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* An idle session keeps no memory for what may come; a busy one does not get it anew for each
+ * frame.
+ */
+static void
+empty(const struct init *init, struct hl_buf *buf)
+{
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		if (init->calls[i].state != CALL_FREE) {
+			hl_buf_reset(buf);
+			return;
+		}
+	hl_buf_done(buf);
+}
+
 /* Whole frames at the front of in; what is left moves to the front once. */
 static void
 take_frames(struct init *init)
@@ -84,7 +98,7 @@ take_frames(struct init *init)
 		init->wipe_in = false;
 	}
 	if (used == init->in.len)
-		hl_buf_done(&init->in); /* most calls have one: the memory goes back */
+		empty(init, &init->in);
 	else
 		hl_buf_drop(&init->in, used);
 }
@@ -126,7 +140,7 @@ write_stream(struct init *init)
 		return;
 	}
 	if ((size_t)n == init->out.len)
-		hl_buf_done(&init->out); /* an idle session keeps nothing */
+		empty(init, &init->out);
 	else
 		hl_buf_drop(&init->out, (size_t)n);
 }

@@ -164,6 +164,8 @@ tree_signal(const struct init *init, const struct call *call, int number)
 {
 	switch (call->tree) {
 	case TREE_SUPERVISED:
+		if (call->supervisor == 0)
+			return; /* reaped, with nothing left, and not looked at yet */
 		/* One that a command has stopped would not reap. */
 		kill(call->supervisor, SIGCONT);
 		walk_tree(init, call->supervisor, number);

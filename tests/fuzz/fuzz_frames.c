@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "confine/confine.h"
-#include "runner/runner.h"
+#include "runner/loop.h"
 
 #include "base/banned.h"
 
@@ -102,6 +102,60 @@ read_confinement(const uint8_t *data, size_t size)
 	confinement_done(&confinement);
 }
 
+/* Calls in every state, of which nothing is left that could be signalled. */
+static void
+set_calls(struct init *init)
+{
+	for (; init->calls_len < 6; init->calls_len++) {
+		struct call *call = &init->calls[init->calls_len];
+		call_reset(call, init->calls_len + 1);
+		call->was_used = init->calls_len > 0;
+		call->state = (enum call_state)(init->calls_len % (CALL_LEFT + 1));
+		call->flags = init->calls_len == 2 ? RUNNER_SPAWN_PTY : 0;
+		call->takes_stdin = call->state == CALL_STARTING || call->state == CALL_RUNNING;
+		call->has_ended = call->is_empty = true;
+	}
+}
+
+/* What the runner does with a host's frames, all but the two that change this process. */
+static void
+obey(const uint8_t *data, size_t size)
+{
+	static struct call calls[RUNNER_CALLS_MAX];
+	struct init init = { .in_fd = -1,
+		.out_fd = -1,
+		.signal_fd = -1,
+		.wake_fd = -1,
+		.scope_fd = -1,
+		.state = INIT_LOCKED,
+		.calls = calls };
+	struct runner_frame frame;
+	struct hl_err err;
+	struct hl_buf in;
+	size_t used;
+
+	hl_buf_init(&in, size + 1);
+	hl_buf_init(&init.out, (size_t)8 * RUNNER_PAYLOAD_MAX);
+	hl_buf_put(&in, data, size);
+	set_calls(&init);
+	while (init.state == INIT_LOCKED && runner_frame_get(&in, &frame, &used, &err) == 1) {
+		if (frame.type != RUNNER_SPAWN)
+			init_frame(&init, &frame);
+		hl_buf_drop(&in, used);
+	}
+	for (uint32_t i = 0; i < init.calls_len; i++) {
+		const struct call *call = &init.calls[i];
+		HL_BUG_ON(
+		    call->out_window[0] > RUNNER_WINDOW || call->out_window[1] > RUNNER_WINDOW);
+		HL_BUG_ON(call->stdin_window > RUNNER_WINDOW);
+		HL_BUG_ON(call->stdin_bytes.len > RUNNER_WINDOW + 1);
+		HL_BUG_ON(call->state_text.len > RUNNER_STATE_MAX);
+		call_close(&init.calls[i]);
+	}
+	hl_buf_done(&init.out);
+	hl_buf_done(&in);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -114,7 +168,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.channel = 1,
 		.payload = data + 1,
 		.payload_len = (uint32_t)(size - 1) };
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0:
 		read_stream(data + 1, size - 1);
 		break;
@@ -123,6 +177,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 2:
 		read_confinement(data + 1, size - 1);
+		break;
+	case 5:
+		obey(data + 1, size - 1);
 		break;
 	case 3:
 		if (runner_error_get(&frame, &error, &err) == 0)

@@ -97,7 +97,9 @@ test_floods_beside(void **state)
 	for (uint32_t i = 60; i <= RUNNER_CALLS_MAX; i++)
 		assert_int_equal(watch_run(&watch, i, 0, "echo a; echo b >&2")->out_len, 2);
 	for (uint32_t i = 1; i <= 8; i++)
-		assert_true(watch.calls[i].out_len > 0 && watch.calls[i].err_len > 0);
+		for (int frames = 0; watch.calls[i].out_len == 0 || watch.calls[i].err_len == 0;
+		     frames++)
+			assert_true(frames < 10000 && watch_next(&watch));
 	for (uint32_t i = 1; i <= 8; i++)
 		watch_kill(&watch, i, RUNNER_CANCELLED);
 	for (uint32_t i = 1; i <= 8; i++)
