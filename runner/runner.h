@@ -5,21 +5,22 @@
  * native sandbox (no argument), standard input and output elsewhere (argument "--stdio"). The
  * runner is pid 1 of its sandbox, or its child subreaper.
  *
- *	host				runner
- *	----				------
- *					HELLO		version and features
- *	LOCK				 		the confinement to apply, once
- *					LOCKED | ERROR	verified from inside, or why not
- *	STATE*, SPAWN					on a channel of its own: argv, environment,
- *cwd STARTED		exec succeeded STDIN, STDIN_EOF, SIGNAL, RESIZE, KILL
- *					OUT		stdout or stderr, within the window
- *	WINDOW_ADD					more credit for OUT
- *					WINDOW_ADD	more credit for STDIN
- *					STATE*, EXIT	how, status, usage, whether state was kept
- *					OUT*		of what the command left running
- *					CLOSED		nothing of the call is left
- *	PING				PONG		the same bytes
- *	GOODBYE						end; so does the end of the stream
+ *	host			runner
+ *	----			------
+ *				HELLO		version and features
+ *	LOCK					the confinement to apply, once
+ *				LOCKED | ERROR	verified from inside, or why not
+ *	STATE*, SPAWN				on a channel: argv, environment, cwd
+ *				STARTED		exec succeeded
+ *	STDIN, STDIN_EOF, SIGNAL, RESIZE, KILL
+ *				OUT		stdout or stderr, within the window
+ *	WINDOW_ADD				more credit for OUT
+ *				WINDOW_ADD	more credit for STDIN
+ *				STATE*, EXIT	how, status, usage, was state kept
+ *				OUT*		of what the command left running
+ *				CLOSED		nothing of the call is left
+ *	PING			PONG		the same bytes
+ *	GOODBYE					end; so does the end of the stream
  *
  * The host may send LOCK and SPAWN before it has read HELLO: they wait in the stream. Before HELLO
  * the host skips at most RUNNER_NOISE_MAX bytes that are not the magic (banners, warnings).
@@ -30,25 +31,31 @@
  * field, a frame that the state does not allow end the stream with a typed error.
  *
  * Channels: 0 is control; each call has one of 1 ... RUNNER_CALLS_MAX, chosen by the host, which
- *may use it again after CLOSED. A call that never began (EXIT with LAUNCHER_ERROR in the place of
- * STARTED) is followed by CLOSED as well. Frames of the host that cross an EXIT or CLOSED on their
- * way are dropped. A stop of the reading of one channel never blocks another.
+ * may use it again after CLOSED (low ones cost less: memory is touched up to the highest that was
+ * used). A call that never began (EXIT with LAUNCHER_ERROR in the place of STARTED) is followed by
+ * CLOSED as well. Frames of the host that cross an EXIT or CLOSED on their way are dropped; SIGNAL
+ * and KILL that come before STARTED are kept until then. A stop of the reading of one channel never
+ * blocks another.
  *
  * Flow control: OUT and STDIN consume a window of RUNNER_WINDOW bytes per channel, direction and
  * stream, which WINDOW_ADD frames give back, so that a flood neither grows memory nor blocks
- * control frames or other calls.
+ * control frames or other calls. What a command had written when it ended is sent before EXIT, so
+ * EXIT waits for the window that this needs.
  *
- * The tree of a call: with ALONE it is everything below pid 1 (one call, one sandbox). Otherwise
- *each call has a supervisor of its own, a child subreaper that is not the command's to signal where
- *the kernel has Landlock's signal scope (ABI 6), so that KILL ends all descendants of this call,
- * daemons included, and no other call. An orphan whose supervisor was killed comes to the runner,
- * which ends it.
+ * The tree of a call: with ALONE it is everything below pid 1 (one call, one sandbox, no other call
+ * before or after). Otherwise each call has a supervisor of its own, a child subreaper that is not
+ * the command's to signal where the kernel has Landlock's signal scope (ABI 6), so that KILL ends
+ * all descendants of this call, daemons included, and no other call. An orphan whose supervisor was
+ * killed comes to the runner, which ends it; its call then ends as SIGNALED by KILL.
  *
  * State: with the STATE flag the command, which is bash, starts with BASH_ENV naming a descriptor
- * from which it reads the text of the STATE frames that came before SPAWN; what is written to
- * descriptor RUNNER_STATE_FD while the shell lives comes back in STATE frames before EXIT. What the
- * texts say is between session/ and bash: the runner carries them, at most RUNNER_STATE_MAX bytes
- * each, and keeps nothing.
+ * (RUNNER_STATE_TEXT_FD, open in the command) from which it reads the text of the STATE frames that
+ * came before SPAWN; what is written to descriptor RUNNER_STATE_FD while the shell lives comes back
+ * in STATE frames before EXIT. What the texts say is between session/ and bash: the runner carries
+ * them, at most RUNNER_STATE_MAX bytes each, and keeps nothing. The call's env has no BASH_ENV.
+ *
+ * Terminal: OUT is all stdout, STDIN is what is typed, STDIN_EOF types the terminal's own character
+ * for the end of input.
  *
  * When the stream ends without GOODBYE the runner ends the whole sandbox.
  */
@@ -135,7 +142,7 @@ enum runner_spawn_flags {
 	RUNNER_SPAWN_LEAVE = 1 << 6,
 	/* Call lock: a Landlock domain of the command's own with signal and abstract socket scope,
 	 * where HELLO says that the kernel has it (RUNNER_FEATURE_SCOPES); else it is not applied.
-	 */
+	 * Needs no_new_privs: without it this is a control that cannot be applied. */
 	RUNNER_SPAWN_SCOPED = 1 << 7,
 };
 
@@ -171,7 +178,7 @@ struct runner_spawn {
 enum runner_state_kept {
 	RUNNER_STATE_NONE, /* not asked for */
 	RUNNER_STATE_KEPT, /* STATE frames before EXIT are all that the shell wrote */
-	RUNNER_STATE_LOST, /* exec, a fatal signal, or more than RUNNER_STATE_MAX */
+	RUNNER_STATE_LOST, /* nothing was written (exec), KILL, or more than RUNNER_STATE_MAX */
 };
 
 struct runner_exit {
