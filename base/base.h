@@ -265,6 +265,40 @@ void hl_iso_time(uint64_t real_us, char text[HL_ISO_TIME_SIZE]);
 int hl_ulid(char text[HL_ULID_SIZE], struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
+ * struct hl_loop: one thread, many descriptors and deadlines
+ *
+ * epoll(7) behind callbacks. A callback may add and remove any source, its own included: what was
+ * removed is not called again, also when the kernel has reported it already. Descriptors stay the
+ * caller's; remove a source before closing its descriptor. Two sources on one descriptor are an
+ * error (EEXIST): dup(2) it.
+ */
+struct hl_loop;
+struct hl_source;
+
+/* events: EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR as reported; 0 for a deadline. */
+typedef void hl_loop_fn(void *context, uint32_t events);
+
+struct hl_watch {
+	int fd;           /* -1: a deadline */
+	uint32_t events;  /* EPOLLIN | EPOLLOUT; 0 = nothing but errors and hang-up */
+	uint64_t when_ms; /* deadline: fires once at hl_now_mono_ms() >= when_ms, and is gone then */
+	hl_loop_fn *fn;
+	void *context;
+};
+
+int hl_loop_new(struct hl_loop **ret_loop, struct hl_err *err) HL_MUST_CHECK;
+void hl_loop_free(struct hl_loop *loop);
+/* A regular file, which epoll does not know (EPERM), counts as ready at every turn. */
+int hl_loop_add(struct hl_loop *loop, const struct hl_watch *watch, struct hl_source **ret_source,
+    struct hl_err *err) HL_MUST_CHECK;
+void hl_source_events(struct hl_source *source, uint32_t events);
+/* NULL is allowed. */
+void hl_source_remove(struct hl_source *source);
+/* Until hl_loop_stop(). -1: epoll itself failed. */
+int hl_loop_run(struct hl_loop *loop, struct hl_err *err) HL_MUST_CHECK;
+void hl_loop_stop(struct hl_loop *loop);
+
+/* ------------------------------------------------------------------------------------------------
  * SHA-256 (FIPS 180-4). Ours, because the runner and the launcher's hot path link no OpenSSL.
  */
 enum {

@@ -7,7 +7,8 @@ launch-src := $(base-src) base/heap.c $(wildcard policy/*.c confine/*.c session/
 engine-src := $(base-src) $(wildcard backends/docker/engine/*.c)
 # The runner's loop, for tests that let it meet a host; its codec is the launcher's as well.
 loop-src := $(filter-out runner/main.c runner/frames.c,$(wildcard runner/*.c))
-runner-src := $(base-src) base/heap.c $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
+# The runner does without the launcher's event loop.
+runner-src := $(filter-out base/loop.c,$(base-src)) base/heap.c $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
 
 # Everything of the launcher but its main: what unit tests link with.
 core-src := $(filter-out launcher/main.c base/heap.c,$(launch-src))
