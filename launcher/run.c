@@ -252,7 +252,8 @@ static int
 call(struct run *run, struct hl_err *err)
 {
 	struct runner_spawn spawn;
-	struct session_call session = { .spawn = &spawn,
+	struct session_once session = { .spawn = &spawn,
+		.is_shell = run->request->shell_text != NULL,
 		.before_spawn = flush_start,
 		.context = run,
 		.stdin_fd = 0,

@@ -1,283 +1,444 @@
 /*
- * One call, from LOCK to EXIT: the order of frames and what each one means. The bytes are moved by
- * loop.c, so that this file reads like the table in runner/runner.h.
+ * The life of a session and of its stream: LOCK, ready, frames in and out, the end. What a frame
+ * means is in frames.c. Bytes of the stream are read into one buffer and handed on from there, so
+ * that output is not copied on its way; the buffer is as large as the traffic asks, and small again
+ * when there is none.
  */
-#include "session/session.h"
-
-#include <sys/signalfd.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "session/loop.h"
+#include "session/machine.h"
 
 #include "base/banned.h"
 
-/* Signals that a person or a supervisor sends to the launcher and means for the command. */
-static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+enum {
+	CLOSE_MS = 5000
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Callbacks may free the session: it goes when the last of them is back.
+ */
+static void
+destroy(struct session *session)
+{
+	hl_source_remove(session->stream);
+	hl_source_remove(session->deadline);
+	hl_buf_done_secret(&session->out);
+	hl_strv_done_secret(&session->env);
+	pairs_done(&session->base);
+	background_done(&session->background);
+	free(session->cwd);
+	free(session->spill_dir);
+	free(session->in);
+	free(session);
+}
+
+void
+session_enter(struct session *session)
+{
+	session->busy++;
+}
+
+void
+session_leave(struct session *session)
+{
+	if (--session->busy == 0 && session->is_freed)
+		destroy(session);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Out
+ */
+static void
+want_out(struct session *session, bool does)
+{
+	if (session->wants_out == does || session->stream == NULL)
+		return;
+	session->wants_out = does;
+	hl_source_events(session->stream, does ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+void
+session_flush(struct session *session)
+{
+	struct hl_buf *out = &session->out;
+
+	if (out->len == 0 || session->phase == SESSION_CLOSED)
+		return;
+	ssize_t n =
+	    send(session->config.sandbox->stream, out->data, out->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0 && errno != EINTR && errno != EAGAIN)
+		n = (ssize_t)
+			out->len; /* the other side is gone; what it said is still to be read */
+	if (n == (ssize_t)out->len)
+		hl_buf_done_secret(out); /* SPAWN carries values */
+	else if (n > 0)
+		hl_buf_drop(out, (size_t)n);
+	want_out(session, out->len > 0);
+}
+
+void
+session_send(struct session *session, enum runner_type type, uint32_t channel, const void *payload,
+    size_t len)
+{
+	runner_frame_put(&session->out, type, channel, payload, len);
+}
+
+void
+session_send_u32(struct session *session, enum runner_type type, uint32_t channel, uint32_t number)
+{
+	unsigned char payload[4] = { (unsigned char)number, (unsigned char)(number >> 8),
+		(unsigned char)(number >> 16), (unsigned char)(number >> 24) };
+
+	session_send(session, type, channel, payload, sizeof(payload));
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The end
+ */
+static void
+end_calls(struct session *session)
+{
+	for (unsigned i = 1; i <= RUNNER_CALLS_MAX; i++) {
+		struct session_call *call = session->channels[i].call;
+		session->channels[i].state = CHANNEL_FREE;
+		session->channels[i].call = NULL;
+		if (call != NULL)
+			call_abandon(call, &session->err);
+	}
+}
+
+static void
+close_now(struct session *session)
+{
+	if (session->phase == SESSION_CLOSED)
+		return;
+	session_enter(session);
+	session_flush(session);
+	session->phase = SESSION_CLOSED;
+	hl_source_remove(session->stream);
+	hl_source_remove(session->deadline);
+	session->stream = session->deadline = NULL;
+	end_calls(session);
+	if (session->config.on_closed != NULL && !session->is_freed)
+		session->config.on_closed(session->config.context, &session->err);
+	session_leave(session);
+}
+
+void
+session_fail(struct session *session, enum hl_code code, const char *format, ...)
+{
+	va_list ap;
+	char text[sizeof(session->err.msg)];
+
+	if (session->phase == SESSION_CLOSED)
+		return;
+	if (session->phase != SESSION_ENDING) {
+		struct hl_buf message;
+		hl_buf_init(&message, sizeof(text) - 1);
+		va_start(ap, format);
+		hl_buf_vputf(&message, format, ap);
+		va_end(ap);
+		hl_err_set(&session->err, code, "%s",
+		    message.failed ? "the session failed" : message.data);
+		hl_buf_done(&message);
+	}
+	close_now(session);
+}
+
+static void
+on_deadline(void *context, uint32_t events)
+{
+	struct session *session = context;
+
+	(void)events;
+	session->deadline = NULL;
+	session_enter(session);
+	if (session->phase == SESSION_ENDING) {
+		/* It was told and does not go: the kernel ends what is below its first process. */
+		if (session->config.sandbox->pidfd >= 0)
+			syscall(SYS_pidfd_send_signal, session->config.sandbox->pidfd, SIGKILL,
+			    NULL, 0);
+		close_now(session);
+	} else {
+		session_fail(session, HLB_08, "the sandbox did not become ready in time");
+	}
+	session_leave(session);
+}
+
+void
+session_set_deadline(struct session *session, uint64_t when_ms)
+{
+	const struct hl_watch watch = { .fd = -1,
+		.when_ms = when_ms,
+		.fn = on_deadline,
+		.context = session };
+	struct hl_err err;
+
+	hl_source_remove(session->deadline);
+	session->deadline = NULL;
+	if (when_ms != 0 &&
+	    hl_loop_add(session->config.loop, &watch, &session->deadline, &err) != 0)
+		session_fail(session, err.code, "%s", err.msg);
+}
+
+void
+session_close(struct session *session)
+{
+	if (session->phase >= SESSION_ENDING)
+		return;
+	session_enter(session);
+	session_send(session, RUNNER_GOODBYE, 0, NULL, 0);
+	session->phase = SESSION_ENDING;
+	session_set_deadline(session, hl_now_mono_ms() + CLOSE_MS);
+	session_flush(session);
+	session_leave(session);
+}
+
+void
+session_free(struct session *session)
+{
+	if (session == NULL || session->is_freed)
+		return;
+	session->is_freed = true;
+	session_enter(session);
+	if (session->phase != SESSION_CLOSED) {
+		session_send(session, RUNNER_GOODBYE, 0, NULL, 0);
+		session_flush(session);
+		session->phase = SESSION_CLOSED;
+	}
+	/* Calls stay their owner's, without a session. */
+	for (unsigned i = 1; i <= RUNNER_CALLS_MAX; i++)
+		if (session->channels[i].call != NULL) {
+			struct session_call *call = session->channels[i].call;
+			hl_source_remove(call->deadline);
+			call->deadline = NULL;
+			call->session = NULL;
+			session->channels[i].call = NULL;
+		}
+	session_leave(session);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * In
+ */
+/* Skips what stands before the magic. Bytes that are used; has_magic says whether frames follow. */
+static size_t
+skip_noise(struct session *session)
+{
+	const unsigned char *magic =
+	    memmem(session->in, session->in_len, RUNNER_MAGIC, RUNNER_MAGIC_SIZE);
+	/* The last bytes may be the magic's beginning. */
+	size_t skip = magic != NULL ? (size_t)(magic - session->in)
+		      : session->in_len >= RUNNER_MAGIC_SIZE
+			  ? session->in_len - RUNNER_MAGIC_SIZE + 1
+			  : 0;
+
+	session->noise += skip;
+	if (session->noise > RUNNER_NOISE_MAX) {
+		session_fail(session, HLB_06,
+		    "the sandbox sent something else than a runner's hello");
+		return skip;
+	}
+	session->has_magic = magic != NULL;
+	return magic != NULL ? skip + RUNNER_MAGIC_SIZE : skip;
+}
+
+static void
+take_frames(struct session *session)
+{
+	struct runner_frame frame;
+	struct hl_err err;
+	size_t size, used = session->has_magic ? 0 : skip_noise(session);
+
+	while (session->has_magic && session->phase != SESSION_CLOSED) {
+		const struct hl_buf rest = { .data = (char *)session->in + used,
+			.len = session->in_len - used,
+			.max = SESSION_IN_MAX };
+		int found = runner_frame_get(&rest, &frame, &size, &err);
+		if (found < 0)
+			session_fail(session, HLB_01,
+			    "the runner sent something that is not a frame");
+		if (found <= 0)
+			break;
+		session_frame(session, &frame);
+		used += size;
+	}
+	session->in_len -= used;
+	if (session->in_len > 0 && used > 0)
+		memmove(session->in, session->in + used, session->in_len);
+}
+
+/* Room for what comes: more when the last read filled it. A whole frame fits at the most. */
+static bool
+make_room(struct session *session)
+{
+	size_t capacity = session->in_capacity > 0 ? session->in_capacity : SESSION_IN_FIRST;
+
+	if (session->in_was_full)
+		capacity *= 4;
+	if (capacity > SESSION_IN_MAX)
+		capacity = SESSION_IN_MAX;
+	if (capacity == session->in_capacity)
+		return true;
+	unsigned char *in = realloc(session->in, capacity);
+	if (in == NULL)
+		return false;
+	session->in = in;
+	session->in_capacity = capacity;
+	return true;
+}
+
+/* An idle session holds no buffer of the size of a flood. */
+static void
+give_room_back(struct session *session, size_t last_read)
+{
+	if (session->in_len > 0 || last_read >= SESSION_IN_FIRST / 2 ||
+	    session->in_capacity <= SESSION_IN_FIRST)
+		return;
+	free(session->in);
+	session->in = NULL;
+	session->in_capacity = 0;
+}
+
+static void
+read_stream(struct session *session)
+{
+	if (!make_room(session)) {
+		session_fail(session, HLI_01, "memory ended");
+		return;
+	}
+	size_t room = session->in_capacity - session->in_len;
+	ssize_t n = recv(session->config.sandbox->stream, session->in + session->in_len, room,
+	    MSG_DONTWAIT);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		bool is_early = session->phase < SESSION_HELLO;
+		session_fail(session, is_early ? HLB_06 : HLB_07,
+		    is_early ? "the sandbox ended before its runner said hello"
+			     : "the sandbox ended while the command ran");
+		return;
+	}
+	session->in_len += (size_t)n;
+	session->in_was_full = (size_t)n == room;
+	take_frames(session);
+	give_room_back(session, (size_t)n);
+}
+
+static void
+on_stream(void *context, uint32_t events)
+{
+	struct session *session = context;
+
+	session_enter(session);
+	if (events & EPOLLOUT)
+		session_flush(session);
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		read_stream(session);
+	session_flush(session);
+	if (session->out.failed)
+		session_fail(session, HLI_03, "the queue to the runner is full");
+	session_leave(session);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Open
+ */
+static int
+copy_config(struct session *session, struct hl_err *err)
+{
+	const struct session_config *config = &session->config;
+
+	hl_strv_init(&session->env, RUNNER_ENV_MAX);
+	for (size_t i = 0; config->env != NULL && i < config->env->len; i++)
+		hl_strv_add(&session->env, config->env->v[i]);
+	session->cwd = strdup(config->cwd != NULL ? config->cwd : "/");
+	if (config->spill_dir != NULL) {
+		session->spill_dir = strdup(config->spill_dir);
+		session->config.spill_dir = session->spill_dir;
+		if (session->spill_dir == NULL)
+			return hl_err_oom(err);
+	}
+	if (session->cwd == NULL || pairs_from_env(&session->base, &session->env) != 0)
+		return hl_err_oom(err);
+	return hl_strv_check(&session->env, "the environment", err);
+}
 
 int
-session_signals(sigset_t *ret_old, int *ret_fd, struct hl_err *err)
+session_open(const struct session_config *config, struct session **ret_session, struct hl_err *err)
 {
-	sigset_t set;
+	struct session *session = calloc(1, sizeof(*session));
+	const struct hl_watch watch = { .fd = config->sandbox->stream,
+		.events = EPOLLIN,
+		.fn = on_stream,
+		.context = session };
 
-	sigemptyset(&set);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(forwarded); i++)
-		sigaddset(&set, forwarded[i]);
-	if (sigprocmask(SIG_BLOCK, &set, ret_old) != 0)
-		return hl_err_sys(err, HLI_02, "cannot block signals");
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return hl_err_sys(err, HLI_02, "cannot make a signal descriptor");
-	*ret_fd = fd;
+	if (session == NULL)
+		return hl_err_oom(err);
+	session->config = *config;
+	hl_buf_init(&session->out, SESSION_OUT_MAX);
+	session_send(session, RUNNER_LOCK, 0, config->sandbox->lock.data,
+	    config->sandbox->lock.len);
+	if (copy_config(session, err) != 0 ||
+	    hl_loop_add(config->loop, &watch, &session->stream, err) != 0) {
+		destroy(session);
+		return -1;
+	}
+	/* The runner works on its lock while the caller does what must be done before a command. */
+	session_flush(session);
+	uint64_t start_ms = config->start_ms > 0 ? config->start_ms : SESSION_START_MS;
+	session_set_deadline(session, hl_now_mono_ms() + start_ms);
+	*ret_session = session;
 	return 0;
 }
 
-/* Ends the loop with a fault of runner or engine. */
-static void
-fault(struct session_loop *loop, enum hl_code code, const char *what)
+size_t
+session_background(struct session *session, uint64_t offset, void *bytes, size_t len,
+    uint64_t *ret_offset)
 {
-	hl_err_set(&loop->result->err, code, "%s", what);
-	loop->result->how = RUNNER_BACKEND_ERROR;
-	loop->is_over = true;
+	return background_read(&session->background, offset, bytes, len, ret_offset);
 }
 
-static void
-on_locked(struct session_loop *loop, const struct runner_frame *frame)
+size_t
+session_left(const struct session *session, uint64_t *ids, size_t max)
 {
-	struct hl_wire wire;
+	size_t n = 0;
 
-	hl_wire_init(&wire, frame->payload, frame->payload_len);
-	const char *text = hl_wire_string(&wire);
-	if (!hl_wire_is_complete(&wire)) {
-		fault(loop, HLB_01, "the runner sent a malformed LOCKED frame");
-		return;
-	}
-	struct hl_buf safe;
-	hl_buf_init(&safe, sizeof(loop->result->locked) * 4);
-	hl_buf_printable(&safe, text, strlen(text));
-	snprintf(loop->result->locked, sizeof(loop->result->locked), "%s", safe.data);
-	hl_buf_done(&safe);
-	loop->state = SESSION_LOCKED;
-}
-
-static void
-on_started(struct session_loop *loop, const struct runner_frame *frame)
-{
-	(void)frame;
-	loop->state = SESSION_RUNNING;
-	loop->result->was_started = true;
-	loop->deadline_ms = loop->call->wall_ms > 0 ? hl_now_mono_ms() + loop->call->wall_ms : 0;
-}
-
-/* Only families that a runner may speak of are believed; the text is ours, the subject is escaped.
- */
-static void
-on_error(struct session_loop *loop, const struct runner_frame *frame)
-{
-	struct runner_error error;
-	struct hl_err ignored;
-
-	if (runner_error_get(frame, &error, &ignored) != 0) {
-		fault(loop, HLB_01, "the runner sent a malformed ERROR frame");
-		return;
-	}
-	enum hl_code code = HLB_02;
-	if (error.code < HL_CODE_MAX) {
-		char family = hl_code_info((enum hl_code)error.code)->id[2];
-		if (error.code != HL_OK && (family == 'B' || family == 'D'))
-			code = (enum hl_code)error.code;
-	}
-	struct hl_buf subject;
-	hl_buf_init(&subject, 4096);
-	hl_buf_printable(&subject, error.subject, strlen(error.subject));
-	const char *step = error.step < CONFINE_STEP_MAX
-			       ? confine_step_text((enum confine_step)error.step)
-			       : "an unknown step";
-	hl_err_set(&loop->result->err, code, "the sandbox could not be locked: %s%s%.300s%s%s%s",
-	    step, subject.len > 0 ? " '" : "", subject.data, subject.len > 0 ? "'" : "",
-	    error.sys_errno != 0 ? ": " : "",
-	    error.sys_errno != 0 ? strerror(error.sys_errno) : "");
-	hl_buf_done(&subject);
-	loop->result->err.sys_errno = error.sys_errno;
-	loop->result->how = RUNNER_LAUNCHER_ERROR;
-	loop->is_over = true;
-}
-
-static void
-on_exit(struct session_loop *loop, const struct runner_frame *frame)
-{
-	struct session_result *result = loop->result;
-	struct runner_exit ended;
-	struct hl_err ignored;
-
-	if (runner_exit_get(frame, &ended, &ignored) != 0) {
-		fault(loop, HLB_01, "the runner sent a malformed EXIT frame");
-		return;
-	}
-	result->how = ended.how;
-	result->code = ended.code;
-	result->signal = ended.signal;
-	result->user_us = ended.user_us;
-	result->system_us = ended.system_us;
-	result->max_rss_kib = ended.max_rss_kib;
-	if (ended.how == RUNNER_LAUNCHER_ERROR) {
-		struct hl_buf subject;
-		hl_buf_init(&subject, 4096);
-		hl_buf_printable(&subject, ended.subject, strlen(ended.subject));
-		hl_err_set(&result->err, ended.code == 127 ? HLB_04 : HLB_05,
-		    "cannot start '%.300s': %s", subject.data,
-		    ended.sys_errno != 0                 ? strerror(ended.sys_errno)
-		    : strchr(ended.subject, '/') != NULL ? "no such program inside"
-							 : "not found in PATH");
-		hl_buf_done(&subject);
-	}
-	loop->has_exit = true;
-}
-
-/* Nothing to do: EXIT of a call that is alone is the end of everything. */
-static void
-on_closed(struct session_loop *loop, const struct runner_frame *frame)
-{
-	(void)loop;
-	(void)frame;
-}
-
-static void
-on_window(struct session_loop *loop, const struct runner_frame *frame)
-{
-	struct hl_wire wire;
-
-	hl_wire_init(&wire, frame->payload, frame->payload_len);
-	uint8_t stream = hl_wire_u8(&wire);
-	uint32_t bytes = hl_wire_u32(&wire);
-	if (!hl_wire_is_complete(&wire) || stream != 0 ||
-	    bytes > RUNNER_WINDOW - loop->stdin_credit) {
-		fault(loop, HLB_01, "the runner sent a malformed WINDOW_ADD frame");
-		return;
-	}
-	loop->stdin_credit += bytes;
-}
-
-static void
-on_hello(struct session_loop *loop, const struct runner_frame *frame)
-{
-	struct hl_wire wire;
-
-	hl_wire_init(&wire, frame->payload, frame->payload_len);
-	uint32_t version = hl_wire_u32(&wire);
-	hl_wire_u32(&wire); /* features: none are known to this version */
-	hl_wire_u32(&wire); /* pid */
-	if (!hl_wire_is_complete(&wire) || version != RUNNER_VERSION) {
-		fault(loop, HLB_03,
-		    "the runner in the sandbox speaks another version of the protocol");
-		return;
-	}
-	loop->state = SESSION_HELLO;
-}
-
-/* A frame, the one state in which it may come (OUT and WINDOW_ADD: from there on), and what it
- * does. */
-struct frame_rule {
-	enum runner_type type;
-	enum session_state from, to;
-	void (*handle)(struct session_loop *loop, const struct runner_frame *frame);
-};
-
-static const struct frame_rule rules[] = {
-	{ RUNNER_HELLO, SESSION_MAGIC, SESSION_MAGIC, on_hello },
-	{ RUNNER_LOCKED, SESSION_HELLO, SESSION_HELLO, on_locked },
-	{ RUNNER_ERROR, SESSION_HELLO, SESSION_RUNNING, on_error },
-	{ RUNNER_STARTED, SESSION_LOCKED, SESSION_LOCKED, on_started },
-	{ RUNNER_EXIT, SESSION_LOCKED, SESSION_RUNNING, on_exit },
-	{ RUNNER_CLOSED, SESSION_LOCKED, SESSION_RUNNING, on_closed },
-	{ RUNNER_OUT, SESSION_RUNNING, SESSION_RUNNING, session_loop_out },
-	{ RUNNER_WINDOW_ADD, SESSION_RUNNING, SESSION_RUNNING, on_window },
-};
-
-void
-session_frame(struct session_loop *loop, const struct runner_frame *frame)
-{
-	for (size_t i = 0; i < HL_ARRAY_SIZE(rules); i++) {
-		const struct frame_rule *rule = &rules[i];
-		if (rule->type != frame->type || loop->state < rule->from || loop->state > rule->to)
+	for (unsigned i = 1; i <= RUNNER_CALLS_MAX; i++) {
+		const struct channel *channel = &session->channels[i];
+		if (channel->state != CHANNEL_LEFT)
 			continue;
-		if (loop->has_exit != (rule->type == RUNNER_CLOSED))
-			break;
-		rule->handle(loop, frame);
-		return;
+		/* Oldest first: a channel's number says nothing about its age. */
+		size_t at = n < max ? n : max;
+		for (; at > 0 && ids[at - 1] > channel->id; at--)
+			if (at < max)
+				ids[at] = ids[at - 1];
+		if (at < max)
+			ids[at] = channel->id;
+		n++;
 	}
-	fault(loop, HLB_01, "the runner sent a frame out of order");
+	return n;
 }
 
-void
-session_stream_ended(struct session_loop *loop)
+bool
+session_left_end(struct session *session, uint64_t id)
 {
-	if (loop->has_exit) {
-		loop->is_over = true;
-		return;
-	}
-	if (loop->kill_how != 0) {
-		/* We asked for the end and got it, only without the answer. */
-		loop->result->how = loop->kill_how;
-		loop->is_over = true;
-		return;
-	}
-	fault(loop, loop->state < SESSION_HELLO ? HLB_06 : HLB_07,
-	    loop->state < SESSION_HELLO ? "the sandbox ended before its runner said hello"
-					: "the sandbox ended while the command ran");
-}
+	const unsigned char reason = RUNNER_CANCELLED;
 
-/* What the launcher's own exit status is to be. */
-static int
-exit_status(const struct session_result *result)
-{
-	switch (result->how) {
-	case RUNNER_EXITED:
-		return (int)(result->code & 0xff);
-	case RUNNER_SIGNALED:
-		return 128 + (int)(result->signal & 0x7f);
-	case RUNNER_TIMED_OUT:
-		return 124;
-	case RUNNER_CANCELLED:
-		return 130;
-	case RUNNER_LAUNCHER_ERROR:
-		return result->code == 126 || result->code == 127 ? (int)result->code : 125;
-	case RUNNER_BACKEND_ERROR:
-	case RUNNER_HOW_MAX:
-		break;
+	for (unsigned i = 1; i <= RUNNER_CALLS_MAX; i++) {
+		if (session->channels[i].state != CHANNEL_LEFT || session->channels[i].id != id)
+			continue;
+		session_send(session, RUNNER_KILL, i, &reason, 1);
+		session_flush(session);
+		return true;
 	}
-	return 125;
-}
-
-int
-session_run(struct sandbox *sandbox, const struct session_call *call, int signal_fd,
-    struct session_result *ret_result, struct hl_err *err)
-{
-	struct session_loop loop;
-
-	memset(ret_result, 0, sizeof(*ret_result));
-	session_loop_init(&loop, sandbox, call, signal_fd, ret_result);
-	uint64_t begin = hl_now_mono_ms();
-	runner_frame_put(&loop.to_runner, RUNNER_LOCK, 0, sandbox->lock.data, sandbox->lock.len);
-	/* The runner works on its lock while we wait for what must be done before the command
-	 * starts. */
-	session_loop_send(&loop);
-	int status = call->before_spawn != NULL ? call->before_spawn(call->context, err) : 0;
-	if (status == 0) {
-		struct runner_spawn spawn = *call->spawn;
-		spawn.flags |= RUNNER_SPAWN_ALONE;
-		runner_spawn_put(&loop.to_runner, 1, &spawn);
-		status = hl_buf_check(&loop.to_runner, "the call", err);
-	}
-	if (status == 0)
-		status = session_loop_run(&loop, err);
-	session_loop_done(&loop);
-	ret_result->wall_ms = hl_now_mono_ms() - begin;
-	ret_result->status = exit_status(ret_result);
-	return status;
+	return false;
 }

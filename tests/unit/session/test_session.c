@@ -155,7 +155,7 @@ run_script(struct script *script, uint64_t wall_ms, struct hl_buf *captured)
 	}
 	close(pair[1]);
 	sandbox.stream = pair[0];
-	struct session_call call = { .spawn = &spawn,
+	struct session_once call = { .spawn = &spawn,
 		.wall_ms = wall_ms,
 		.start_ms = start_ms,
 		.stdin_fd = -1,
