@@ -45,7 +45,8 @@ static const char prelude[] =
     " for __hl_s; do\n"
     "  case $__hl_s in\n"
     "  0|[Ee][Xx][Ii][Tt])\n"
-    "   if [[ $__hl_a = - ]]; then builtin unset __hl_exit; else __hl_exit=$__hl_a; fi;;\n"
+    "   if [[ $__hl_a = - ]]; then builtin unset __hl_exit; else\n"
+    "    __hl_exit=$__hl_a; builtin export -n __hl_exit; fi;;\n"
     "  [Ee][Rr][Rr])\n"
     "   if [[ $__hl_a = - ]]; then builtin trap : ERR; else builtin trap -- \"$__hl_a\" ERR; fi;;\n"
     "  [Dd][Ee][Bb][Uu][Gg]|[Rr][Ee][Tt][Uu][Rr][Nn])\n"
@@ -181,7 +182,7 @@ put_option_list(struct hl_buf *out, const char *list, size_t len, const char *va
 	hl_buf_put(out, list, len);
 	hl_buf_putf(out, ":expand_aliases: in *:$__hl_o:*) ;; *) %s $__hl_o;; esac; done\n",
 	    how[0]);
-	hl_buf_puts(out, "builtin unset IFS __hl_o\n");
+	hl_buf_puts(out, "IFS=$' \\t\\n'\nbuiltin unset __hl_o\n");
 	for (const char *at = list, *end = list + len; at < end;) {
 		size_t name = 0;
 		while (at + name < end && at[name] != ':')
