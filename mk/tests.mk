@@ -46,7 +46,7 @@ $(B)/kernel/probe: tests/kernel/probe.c $(B)/kernel-headers/.done
 	$(call say,MUSL,$@)
 	$(Q)$(MUSL_CC) $(musl-cflags) -Wno-missing-prototypes -static -no-pie -o $@ $<
 
-kernel-lib := tests/kernel/launch.c tests/kernel/watch.c
+kernel-lib := tests/kernel/launch.c tests/kernel/watch.c tests/kernel/room.c
 
 $(B)/kernel/%: tests/kernel/%.c $(kernel-lib) $(B)/san/core.a
 	@mkdir -p $(@D)

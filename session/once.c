@@ -67,13 +67,11 @@ session_signals(sigset_t *ret_old, int *ret_fd, struct hl_err *err)
 }
 
 static void
-watch(struct once *once, int fd, uint32_t events, hl_loop_fn *fn, void *context,
-    struct hl_source **source)
+watch(struct once *once, const struct hl_watch *row, struct hl_source **source)
 {
-	const struct hl_watch row = { .fd = fd, .events = events, .fn = fn, .context = context };
 	struct hl_err err;
 
-	if (*source == NULL && hl_loop_add(once->loop, &row, source, &err) != 0)
+	if (*source == NULL && hl_loop_add(once->loop, row, source, &err) != 0)
 		session_fail(once->session, err.code, "%s", err.msg);
 }
 
@@ -131,8 +129,12 @@ on_output(void *context, int stream, const char *bytes, size_t len)
 		session_call_credit(once->call, stream, (uint32_t)len);
 		return;
 	}
+	const struct hl_watch row = { .fd = pour->fd,
+		.events = EPOLLOUT,
+		.fn = on_pour,
+		.context = pour };
 	hl_buf_put(&pour->pending, bytes, len);
-	watch(once, pour->fd, EPOLLOUT, on_pour, pour, &pour->source);
+	watch(once, &row, &pour->source);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -168,9 +170,13 @@ static void
 on_stdin_room(void *context)
 {
 	struct once *once = context;
+	const struct hl_watch row = { .fd = once->asked->stdin_fd,
+		.events = EPOLLIN,
+		.fn = on_input,
+		.context = once };
 
 	if (!once->stdin_ended)
-		watch(once, once->asked->stdin_fd, EPOLLIN, on_input, once, &once->input);
+		watch(once, &row, &once->input);
 }
 
 /* ------------------------------------------------------------------------------------------------
