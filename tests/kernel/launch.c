@@ -449,7 +449,7 @@ launch_run(const struct launch_lock *lock, unsigned flags, const char *const *wo
 
 	launch_start(&launch, flags);
 	launch_send_lock(&launch, lock);
-	launch_send_spawn(&launch, 0, words);
+	launch_send_spawn(&launch, RUNNER_SPAWN_ALONE, words);
 	launch_collect(&launch, ret_result);
 	launch_end(&launch);
 }

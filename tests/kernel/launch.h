@@ -78,7 +78,7 @@ bool launch_next(struct launch *launch);
 void launch_collect(struct launch *launch, struct launch_result *ret_result);
 /* Ends it and waits. Returns the runner's wait status. */
 int launch_end(struct launch *launch);
-/* All of the above: one command in one sandbox, output in frames. */
+/* All of the above: one command that has the sandbox for itself, output in frames. */
 void launch_run(const struct launch_lock *lock, unsigned flags, const char *const *words,
     struct launch_result *ret_result);
 

@@ -92,12 +92,27 @@ static const struct ending endings[] = {
 };
 
 static void
+run_supervised(const char *text)
+{
+	struct launch launch;
+
+	begin(&launch, 0, text);
+	launch_collect(&launch, &result);
+	launch_end(&launch);
+	assert_true(result.has_exit);
+}
+
+/* The same whether the command has the sandbox for itself or a supervisor. */
+static void
 test_endings(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < HL_ARRAY_SIZE(endings); i++) {
-		const struct ending *ending = &endings[i];
-		run_shell(ending->text);
+	for (size_t i = 0; i < 2 * HL_ARRAY_SIZE(endings); i++) {
+		const struct ending *ending = &endings[i / 2];
+		if (i % 2 == 0)
+			run_shell(ending->text);
+		else
+			run_supervised(ending->text);
 		if (result.exit.how != ending->how || result.exit.code != ending->code ||
 		    result.exit.signal != ending->signal)
 			fail_msg("%s: %s %u %u: %s%s", ending->text,
