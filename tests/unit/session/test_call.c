@@ -1,0 +1,469 @@
+/*
+ * Many calls against a runner that the test plays itself, frame by frame: channels, windows,
+ * credit, and what a hostile one can make us believe.
+ */
+#include <sys/socket.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "session/machine.h"
+
+struct stage {
+	int far; /* the runner's end */
+	struct sandbox sandbox;
+	struct hl_loop *loop;
+	struct session *session;
+	struct session_call *calls[4];
+	struct session_result *ended[4];
+	struct hl_buf out;
+	struct hl_err closed;
+	bool is_closed, is_ready;
+};
+
+struct actor {
+	struct stage *stage;
+	size_t number;
+};
+
+static struct actor actors[4];
+
+static void
+on_ready(void *context, const char *locked)
+{
+	struct stage *stage = context;
+
+	assert_string_equal(locked, "verified");
+	stage->is_ready = true;
+}
+
+static void
+on_closed(void *context, const struct hl_err *err)
+{
+	struct stage *stage = context;
+
+	stage->closed = *err;
+	stage->is_closed = true;
+}
+
+static void
+on_end(void *context, struct session_result *result)
+{
+	struct actor *actor = context;
+
+	assert_null(actor->stage->ended[actor->number]);
+	actor->stage->ended[actor->number] = result;
+}
+
+static void
+on_output(void *context, int stream, const char *bytes, size_t len)
+{
+	struct actor *actor = context;
+
+	hl_buf_putf(&actor->stage->out, "%zu.%d:", actor->number, stream);
+	hl_buf_put(&actor->stage->out, bytes, len);
+}
+
+static void
+say(struct stage *stage, enum runner_type type, uint32_t channel, const void *payload, size_t len)
+{
+	struct hl_buf frame;
+
+	hl_buf_init(&frame, RUNNER_PAYLOAD_MAX + RUNNER_HEADER_SIZE);
+	runner_frame_put(&frame, type, channel, payload, len);
+	assert_int_equal(hl_write_full(stage->far, frame.data, frame.len), 0);
+	hl_buf_done(&frame);
+}
+
+static void
+say_exit(struct stage *stage, uint32_t channel, const struct runner_exit *ended)
+{
+	struct hl_buf frame;
+
+	hl_buf_init(&frame, 4096);
+	runner_exit_put(&frame, channel, ended);
+	assert_int_equal(hl_write_full(stage->far, frame.data, frame.len), 0);
+	hl_buf_done(&frame);
+}
+
+static const struct runner_exit fine = { .how = RUNNER_EXITED, .subject = "" };
+
+static void
+on_pause(void *context, uint32_t events)
+{
+	(void)events;
+	hl_loop_stop(context);
+}
+
+/* Everything that is on its way is read. */
+static void
+turn(struct stage *stage)
+{
+	struct hl_source *source;
+	struct hl_err err;
+	const struct hl_watch pause = { .fd = -1,
+		.when_ms = hl_now_mono_ms() + 30,
+		.fn = on_pause,
+		.context = stage->loop };
+
+	assert_int_equal(hl_loop_add(stage->loop, &pause, &source, &err), 0);
+	assert_int_equal(hl_loop_run(stage->loop, &err), 0);
+}
+
+static void
+open_stage(struct stage *stage)
+{
+	struct session_config config = { .on_ready = on_ready,
+		.on_closed = on_closed,
+		.context = stage,
+		.output_bytes = 1000 };
+	struct hl_buf hello;
+	struct hl_err err;
+	int ends[2];
+
+	memset(stage, 0, sizeof(*stage));
+	hl_buf_init(&stage->out, 1U << 20);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	stage->far = ends[1];
+	stage->sandbox = (struct sandbox){ .stream = ends[0], .pidfd = -1 };
+	hl_buf_init(&stage->sandbox.lock, 64);
+	assert_int_equal(hl_loop_new(&stage->loop, &err), 0);
+	config.loop = stage->loop;
+	config.sandbox = &stage->sandbox;
+	assert_int_equal(session_open(&config, &stage->session, &err), 0);
+	hl_buf_init(&hello, 256);
+	hl_buf_put(&hello, RUNNER_MAGIC, RUNNER_MAGIC_SIZE);
+	assert_int_equal(hl_write_full(stage->far, hello.data, hello.len), 0);
+	hl_buf_reset(&hello);
+	hl_wire_put_u32(&hello, RUNNER_VERSION);
+	hl_wire_put_u32(&hello, 0);
+	hl_wire_put_u32(&hello, 1);
+	say(stage, RUNNER_HELLO, 0, hello.data, hello.len);
+	hl_buf_reset(&hello);
+	hl_wire_put_string(&hello, "verified");
+	say(stage, RUNNER_LOCKED, 0, hello.data, hello.len);
+	hl_buf_done(&hello);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(actors); i++)
+		actors[i] = (struct actor){ .stage = stage, .number = i };
+	turn(stage);
+	assert_true(stage->is_ready);
+}
+
+static void
+close_stage(struct stage *stage)
+{
+	session_free(stage->session);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(stage->calls); i++)
+		session_call_free(stage->calls[i]);
+	hl_loop_free(stage->loop);
+	close(stage->far);
+	close(stage->sandbox.stream);
+	hl_buf_done(&stage->sandbox.lock);
+	hl_buf_done(&stage->out);
+}
+
+/* Call number i, on channel i + 1. */
+static void
+call(struct stage *stage, size_t i, uint32_t flags)
+{
+	struct session_request request = { .flags = SESSION_CALL_SHELL | flags,
+		.command = "true",
+		.on_output = on_output,
+		.on_end = on_end,
+		.context = &actors[i] };
+	struct hl_err err;
+
+	assert_int_equal(session_call(stage->session, &request, &stage->calls[i], &err), 0);
+	assert_int_equal(stage->calls[i]->channel, i + 1);
+}
+
+static void
+start(struct stage *stage, size_t i, uint32_t flags)
+{
+	call(stage, i, flags);
+	say(stage, RUNNER_STARTED, (uint32_t)i + 1, "\2\0\0\0", 4);
+}
+
+/* The next frame of type that the session has sent, payload after it; false when there is none. */
+static bool
+hears(struct stage *stage, enum runner_type type, unsigned char payload[64])
+{
+	static char bytes[1 << 20];
+	struct runner_frame frame;
+	struct hl_err err;
+	size_t size;
+	bool is_found = false;
+
+	ssize_t n = recv(stage->far, bytes, sizeof(bytes), MSG_DONTWAIT);
+	struct hl_buf view = { .data = bytes, .len = n > 0 ? (size_t)n : 0, .max = sizeof(bytes) };
+	while (runner_frame_get(&view, &frame, &size, &err) == 1) {
+		if (frame.type == type && frame.payload_len <= 64) {
+			memcpy(payload, frame.payload, frame.payload_len);
+			is_found = true;
+		}
+		view.data += size;
+		view.len -= size;
+	}
+	return is_found;
+}
+
+static void
+test_output_of_two_calls_is_kept_apart(void **state)
+{
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, 0);
+	start(&stage, 1, 0);
+	say(&stage, RUNNER_OUT, 1, "\1one", 4);
+	say(&stage, RUNNER_OUT, 2, "\2two", 4);
+	say(&stage, RUNNER_OUT, 1, "\1!", 2);
+	say_exit(&stage, 2, &fine);
+	turn(&stage);
+	assert_string_equal(stage.out.data, "0.1:one1.2:two0.1:!");
+	assert_null(stage.ended[0]);
+	assert_non_null(stage.ended[1]);
+	assert_string_equal(stage.ended[1]->err_out.head.data, "two");
+	assert_false(stage.is_closed);
+	close_stage(&stage);
+}
+
+/* A channel is used again only after CLOSED; until then output is the background's. */
+static void
+test_channel_is_taken_until_closed(void **state)
+{
+	struct runner_exit left = fine;
+	struct stage stage;
+	uint64_t ids[2], offset;
+	char text[8];
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, 0);
+	left.has_left = true;
+	say_exit(&stage, 1, &left);
+	say(&stage, RUNNER_OUT, 1, "\1late", 5);
+	turn(&stage);
+	assert_true(stage.ended[0]->has_left);
+	assert_int_equal(stage.out.len, 0);
+	assert_int_equal(session_background(stage.session, 0, text, 8, &offset), 4);
+	assert_int_equal(session_left(stage.session, ids, 2), 1);
+	start(&stage, 1, 0);
+	say(&stage, RUNNER_CLOSED, 1, NULL, 0);
+	turn(&stage);
+	assert_int_equal(session_left(stage.session, ids, 2), 0);
+	assert_false(stage.is_closed);
+	say(&stage, RUNNER_OUT, 1, "\1no", 3);
+	turn(&stage);
+	assert_int_equal(stage.closed.code, HLB_01);
+	close_stage(&stage);
+}
+
+static void
+put_blocks(struct stage *stage, size_t blocks)
+{
+	static char block[65537];
+
+	block[0] = 1;
+	for (size_t i = 0; i < blocks; i++) {
+		say(stage, RUNNER_OUT, 1, block, sizeof(block));
+		turn(stage);
+	}
+}
+
+static void
+test_credit_comes_back_in_few_frames(void **state)
+{
+	unsigned char payload[64] = { 0 };
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, 0);
+	put_blocks(&stage, 3);
+	assert_false(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	put_blocks(&stage, 1);
+	assert_true(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	assert_memory_equal(payload, "\1\0\0\4\0", 5); /* 262144 for stdout */
+	close_stage(&stage);
+}
+
+/* PAUSED: the owner alone gives credit back, and never more than was used. */
+static void
+test_paused_call_holds_its_credit(void **state)
+{
+	unsigned char payload[64] = { 0 };
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, SESSION_CALL_PAUSED);
+	put_blocks(&stage, 5);
+	assert_false(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	session_call_credit(stage.calls[0], 1, UINT32_MAX);
+	assert_true(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	assert_memory_equal(payload, "\1\0\0\5\0", 5);
+	session_call_credit(stage.calls[0], 1, UINT32_MAX);
+	assert_false(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	put_blocks(&stage, 15);
+	assert_false(stage.is_closed);
+	put_blocks(&stage, 2);
+	assert_int_equal(stage.closed.code, HLB_01);
+	close_stage(&stage);
+}
+
+/* Each a conversation that no runner has; every open call ends with the session. */
+static void
+test_hostile_runner_is_hlb_01(void **state)
+{
+	static const struct {
+		enum runner_type type;
+		uint32_t channel;
+		const char *payload;
+		size_t len;
+	} frames[] = {
+		{ RUNNER_STARTED, 1, "\2\0\0\0", 4 }, /* a second time */
+		{ RUNNER_STARTED, 2, "\2\0\0\0", 4 }, /* a channel of no call */
+		{ RUNNER_OUT, 0, "\1x", 2 },
+		{ RUNNER_OUT, 2, "\1x", 2 },
+		{ RUNNER_OUT, 65, "\1x", 2 },
+		{ RUNNER_OUT, 1, "\3x", 2 },
+		{ RUNNER_OUT, 1, "", 0 },
+		{ RUNNER_STATE, 1, "x", 1 }, /* of a call without */
+		{ RUNNER_WINDOW_ADD, 1, "\0\1\0\0\0", 5 },
+		{ RUNNER_WINDOW_ADD, 1, "\1\0\0\0\0", 5 },
+		{ RUNNER_WINDOW_ADD, 1, "\0", 1 },
+		{ RUNNER_EXIT, 1, "x", 1 },
+		{ RUNNER_CLOSED, 1, "", 0 },
+		{ RUNNER_HELLO, 0, "\2\0\0\0\0\0\0\0\1\0\0\0", 12 },
+		{ RUNNER_LOCKED, 0, "\1\0\0\0\0", 5 },
+		{ RUNNER_SPAWN, 1, "", 0 },
+		{ RUNNER_PONG, 0, "", 0 },
+	};
+	struct stage stage;
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(frames); i++) {
+		open_stage(&stage);
+		start(&stage, 0, 0);
+		turn(&stage);
+		assert_false(stage.is_closed);
+		say(&stage, frames[i].type, frames[i].channel, frames[i].payload, frames[i].len);
+		turn(&stage);
+		if (!stage.is_closed || stage.closed.code != HLB_01)
+			fail_msg("frame %zu was believed", i);
+		assert_non_null(stage.ended[0]);
+		assert_int_equal(stage.ended[0]->how, RUNNER_BACKEND_ERROR);
+		assert_int_equal(stage.ended[0]->err.code, HLB_01);
+		close_stage(&stage);
+	}
+}
+
+static void
+test_an_end_without_a_beginning_is_hlb_01(void **state)
+{
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	call(&stage, 0, 0);
+	say_exit(&stage, 1, &fine);
+	turn(&stage);
+	assert_int_equal(stage.closed.code, HLB_01);
+	assert_false(stage.ended[0]->was_started);
+	close_stage(&stage);
+}
+
+static void
+test_lost_sandbox_is_hlb_07(void **state)
+{
+	struct session_call *refused;
+	struct hl_err err;
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, 0);
+	call(&stage, 1, 0);
+	shutdown(stage.far, SHUT_WR);
+	turn(&stage);
+	assert_int_equal(stage.closed.code, HLB_07);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(stage.ended[i]->how, RUNNER_BACKEND_ERROR);
+		assert_int_equal(stage.ended[i]->status, 125);
+	}
+	const struct session_request request = { .flags = SESSION_CALL_SHELL, .command = "true" };
+	assert_int_equal(session_call(stage.session, &request, &refused, &err), -1);
+	assert_int_equal(err.code, HLB_12);
+	close_stage(&stage);
+}
+
+/* Larger than a frame: refused, and the session goes on. Sibling: what just fits is sent. */
+static void
+test_too_large_a_call_is_hlb_11(void **state)
+{
+	static char text[RUNNER_PAYLOAD_MAX + 1];
+	struct session_request request = { .flags = SESSION_CALL_SHELL,
+		.command = text,
+		.on_end = on_end,
+		.context = &actors[0] };
+	struct session_call *refused;
+	struct hl_err err;
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	memset(text, 'x', sizeof(text) - 1);
+	assert_int_equal(session_call(stage.session, &request, &refused, &err), -1);
+	assert_int_equal(err.code, HLB_11);
+	text[100000] = '\0';
+	assert_int_equal(session_call(stage.session, &request, &stage.calls[0], &err), 0);
+	close_stage(&stage);
+}
+
+static void
+test_free_without_callbacks(void **state)
+{
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, 0);
+	turn(&stage);
+	session_free(stage.session);
+	stage.session = NULL;
+	assert_false(stage.is_closed);
+	assert_null(stage.ended[0]);
+	/* A call without a session takes nothing and does nothing. */
+	assert_int_equal(session_call_stdin(stage.calls[0], "x", 1), 0);
+	session_call_signal(stage.calls[0], 15);
+	session_call_cancel(stage.calls[0]);
+	session_call_credit(stage.calls[0], 1, 1);
+	close_stage(&stage);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_output_of_two_calls_is_kept_apart),
+		cmocka_unit_test(test_channel_is_taken_until_closed),
+		cmocka_unit_test(test_credit_comes_back_in_few_frames),
+		cmocka_unit_test(test_paused_call_holds_its_credit),
+		cmocka_unit_test(test_hostile_runner_is_hlb_01),
+		cmocka_unit_test(test_an_end_without_a_beginning_is_hlb_01),
+		cmocka_unit_test(test_lost_sandbox_is_hlb_07),
+		cmocka_unit_test(test_too_large_a_call_is_hlb_11),
+		cmocka_unit_test(test_free_without_callbacks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
