@@ -301,7 +301,7 @@ call_open(struct session *session, struct session_call *call, const struct runne
 	if (session->phase >= SESSION_ENDING)
 		return hl_err_set(err, HLB_12, "the session is closed");
 	unsigned number = free_channel(session);
-	if (number == 0 || session->out.len > SESSION_OUT_BUSY)
+	if (number == 0)
 		return hl_err_set(err, HLB_10, "%d calls run or have left processes behind",
 		    RUNNER_CALLS_MAX);
 	hl_buf_init(&frame, RUNNER_PAYLOAD_MAX + RUNNER_HEADER_SIZE);
@@ -311,6 +311,9 @@ call_open(struct session *session, struct session_call *call, const struct runne
 		    "the command and its environment are larger than "
 		    "%d bytes",
 		    RUNNER_PAYLOAD_MAX);
+	size_t need = frame.len + (state_text != NULL ? state_text->len : 0);
+	if (session->out.len + need > SESSION_OUT_MAX - SESSION_OUT_BUSY)
+		return hl_err_set(err, HLB_10, "the sandbox does not take the calls that it has");
 	put_state_text(session, number, state_text);
 	hl_buf_put(&session->out, frame.data, frame.len);
 	session->last_channel = number;

@@ -15,9 +15,9 @@ enum {
 	SESSION_SPILL_BYTES = 64 * 1024 * 1024,
 	/* Given back in few frames: the runner goes on while a frame is on its way. */
 	SESSION_CREDIT_STEP = RUNNER_WINDOW / 4,
-	/* Waiting for the runner: calls are refused and STDIN waits beyond this. */
+	/* Waiting for the runner: STDIN waits beyond the one, calls are refused near the other. */
 	SESSION_OUT_BUSY = 1024 * 1024,
-	SESSION_OUT_MAX = 8 * 1024 * 1024,
+	SESSION_OUT_MAX = 32 * 1024 * 1024,
 	SESSION_IN_FIRST = 8 * 1024,
 	SESSION_IN_MAX = RUNNER_PAYLOAD_MAX + RUNNER_HEADER_SIZE + 64 * 1024,
 };

@@ -16,8 +16,17 @@
  *    session's background log;
  *  - how a call ended is a field of its own, never read out of a number; nothing is ever run twice.
  *
- * State travels as a difference to the session's first environment. The runner carries text only;
- * session/state.c writes what bash reads and takes apart, strictly, what it wrote.
+ * State is a difference to the session's first environment, held on the host and nowhere else.
+ * Variables travel in the environment of the call, byte for byte. Functions, aliases and options
+ * are text that bash reads through BASH_ENV (session/state_text.c); what an EXIT trap reports at
+ * the end is taken apart strictly, whole or not at all (session/state_parse.c), and merged by the
+ * difference that it makes (session/state.c). A call whose shell could not report - exec, SIGKILL -
+ * leaves the state as it was, which its result says.
+ *
+ * Kept with less than all: of a readonly or integer variable the value only; arrays and references
+ * not at all; shell options as one set. Never kept: variables of the call's own environment, what
+ * may_keep() refuses, what bash keeps for itself (BASH_*, SHLVL, ...), functions named trap or
+ * builtin. The limits are SESSION_ENV_MAX and SESSION_STATE_MAX; past them a call keeps nothing.
  */
 #ifndef HL_SESSION_SESSION_H
 #define HL_SESSION_SESSION_H
@@ -154,13 +163,14 @@ enum session_call_flags {
 };
 
 struct session_request {
-	uint32_t flags;
+	uint32_t flags; /* enum session_call_flags */
 	const char *command;
 	const struct hl_strv *argv;
-	struct session_state *state; /* read at the start, merged at the end; NULL = none is kept */
-	const char *cwd;             /* instead of the state's */
-	const struct hl_strv *env;   /* NAME=VALUE, of this call only: never in the state */
-	uint64_t wall_ms;            /* shorter than the session's; 0 = the session's */
+	/* Read at the start, merged at the end, and there until on_end. NULL = none is kept. */
+	struct session_state *state;
+	const char *cwd;           /* instead of the state's */
+	const struct hl_strv *env; /* NAME=VALUE, of this call only: never in the state */
+	uint64_t wall_ms;          /* shorter than the session's; 0 = the session's */
 	uint32_t rows, columns;
 	void (*on_started)(void *context);
 	void (*on_stdin_room)(void *context);
