@@ -27,7 +27,7 @@
 enum {
 	UNIT = 16, /* smallest block and alignment of all */
 	STEPS = 4,
-	CLASSES = 44, /* the last holds 64 KiB */
+	CLASSES = 60, /* the last holds 1 MiB: a stream's buffers come and go */
 	CLASS_OWN_MAPPING = CLASSES,
 	CHUNK = 256 * 1024,
 	FIRST_CHUNK = 128 * 1024,
@@ -123,6 +123,13 @@ cut(unsigned class)
 {
 	size_t whole = sizeof(struct head) + class_size(class);
 
+	if (whole > CHUNK / 4) {
+		struct head *alone = map(whole);
+		if (alone == NULL)
+			return NULL;
+		alone->is_fresh = 1;
+		return alone + 1;
+	}
 	if ((size_t)(chunk_end - chunk_at) < whole) {
 		size_t size = chunk_end == NULL ? FIRST_CHUNK : CHUNK;
 		char *chunk = map(size);
