@@ -208,10 +208,14 @@ enum backend_id {
 struct control_info {
 	const char *name; /* "process.caps" */
 	enum enforcer enforcer[BACKEND_ID_MAX];
-	const char *note; /* shown where there is no enforcer */
+	enum enforcer scrub; /* on local at local.isolation: scrub, which is no boundary */
+	const char *note;    /* shown where there is no enforcer */
 };
 
 const struct control_info *control_info(enum control control);
+/* Who applies it on the plan's backend at its isolation, and what is said where nobody does. */
+enum enforcer control_enforcer(enum control control, enum backend_id id, const struct plan *plan);
+const char *control_note(enum control control, enum backend_id id, const struct plan *plan);
 const char *enforcer_name(enum enforcer enforcer);
 
 /* ------------------------------------------------------------------------------------------------

@@ -7,12 +7,13 @@
 #include "base/banned.h"
 
 static const struct control_info controls[CONTROL_MAX] = {
-#define CONTROL(symbol, text, on_local, on_docker, why)       \
- [CONTROL_##symbol] = {                                       \
-	 .name = (text),                                      \
-	 .enforcer = { [BACKEND_LOCAL] = ENFORCER_##on_local, \
-	     [BACKEND_DOCKER] = ENFORCER_##on_docker },       \
-	 .note = (why),                                       \
+#define CONTROL(symbol, text, on_local, on_scrub, on_docker, why) \
+ [CONTROL_##symbol] = {                                           \
+	 .name = (text),                                          \
+	 .enforcer = { [BACKEND_LOCAL] = ENFORCER_##on_local,     \
+	     [BACKEND_DOCKER] = ENFORCER_##on_docker },           \
+	 .scrub = ENFORCER_##on_scrub,                            \
+	 .note = (why),                                           \
  },
 #include "backends/controls.def"
 #undef CONTROL
@@ -23,6 +24,30 @@ control_info(enum control control)
 {
 	HL_BUG_ON((unsigned)control >= CONTROL_MAX);
 	return &controls[control];
+}
+
+static bool
+is_scrub(enum backend_id id, const struct plan *plan)
+{
+	return id == BACKEND_LOCAL && plan->isolation == PLAN_ISOLATION_SCRUB;
+}
+
+enum enforcer
+control_enforcer(enum control control, enum backend_id id, const struct plan *plan)
+{
+	const struct control_info *info = control_info(control);
+
+	return is_scrub(id, plan) ? info->scrub : info->enforcer[id];
+}
+
+const char *
+control_note(enum control control, enum backend_id id, const struct plan *plan)
+{
+	const struct control_info *info = control_info(control);
+
+	if (is_scrub(id, plan) && info->enforcer[id] != ENFORCER_NONE)
+		return "local.isolation scrub is no boundary";
+	return info->note;
 }
 
 const char *

@@ -228,7 +228,8 @@ put_controls(struct hl_json *json, const struct explain *explain)
 		const struct control_info *info = control_info((enum control)i);
 		const struct control_gap *gap = control_gaps_find(explain->gaps, (enum control)i);
 		enum policy_field field = policy_field_find(info->name);
-		enum enforcer enforcer = info->enforcer[explain->backend->id];
+		enum enforcer enforcer =
+		    control_enforcer((enum control)i, explain->backend->id, explain->plan);
 		hl_json_object(json);
 		put_text(json, "control", info->name);
 		put_text(json, "enforcer", enforcer_name(enforcer));

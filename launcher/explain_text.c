@@ -153,6 +153,11 @@ text_files(const struct explain *explain, struct hl_buf *out, struct hl_buf *val
 	const struct policy_value *deny = policy_get(explain->policy, POLICY_FS_DENY);
 
 	section(out, "files");
+	if (plan_is_scrub(plan)) {
+		line(out, "boundary", "none: the command sees and changes what its user may",
+		    &plan->isolation_origin);
+		return;
+	}
 	line(out, "root", plan->root == PLAN_ROOT_READ_ONLY ? "read-only" : "writable",
 	    &plan->root_origin);
 	for (size_t i = 0; i < plan->mounts_len; i++) {
@@ -259,12 +264,14 @@ explain_controls_text(const struct explain *explain, struct hl_buf *out)
 		const struct control_info *info = control_info((enum control)i);
 		const struct control_gap *gap = control_gaps_find(explain->gaps, (enum control)i);
 		enum policy_field field = policy_field_find(info->name);
-		enum enforcer enforcer = info->enforcer[explain->backend->id];
+		enum enforcer enforcer =
+		    control_enforcer((enum control)i, explain->backend->id, explain->plan);
 		hl_buf_putf(out, "  %-24s %-9s ", info->name, enforcer_name(enforcer));
 		if (gap != NULL)
 			hl_buf_putf(&value, "not applied here: %s", gap->reason);
 		else if (enforcer == ENFORCER_NONE)
-			hl_buf_putf(&value, "%s", info->note);
+			hl_buf_putf(&value, "%s",
+			    control_note((enum control)i, explain->backend->id, explain->plan));
 		else
 			explain_put_value(&value, explain->policy, field);
 		out->failed |= value.failed;

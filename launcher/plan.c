@@ -19,6 +19,12 @@ plan_is_local(const struct plan *plan)
 }
 
 bool
+plan_is_scrub(const struct plan *plan)
+{
+	return plan_is_local(plan) && plan->isolation == PLAN_ISOLATION_SCRUB;
+}
+
+bool
 plan_is_enforced(const struct policy *policy)
 {
 	return policy_get(policy, POLICY_MODE)->number == 0;
@@ -237,6 +243,7 @@ static int
 build(const struct policy *policy, const struct request *request, const struct host *host,
     struct plan *plan, struct hl_err *err)
 {
+	plan->isolation = (enum plan_isolation)policy_get(policy, POLICY_LOCAL_ISOLATION)->number;
 	if (plan_backend(policy, plan, err) != 0 || plan_effect(policy, plan, NULL, err) != 0 ||
 	    plan_process(policy, request, host, plan, err) != 0 ||
 	    build_engine(policy, host, plan, err) != 0 ||

@@ -7,6 +7,9 @@
  *  - a key of one engine, in a policy that allows that engine too: a note, it waits for its
  * backend;
  *  - a control that degrade.allow names: a warning.
+ *
+ * At local.isolation: scrub nothing is milder but the last: there most controls are absent, and a
+ * policy, or its level, that asks for one together with scrub contradicts itself.
  */
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -79,14 +82,40 @@ waits_for_another(const struct policy *policy, const struct control_info *info)
 	return false;
 }
 
-static enum effect
-weigh(const struct policy *policy, const struct control_info *info,
-    const struct policy_value *value, enum policy_field field)
+/* Values that ask for nothing, and get it, where nobody applies the control. */
+static bool
+asks_nothing(enum policy_field field, const struct policy_value *value)
 {
-	/* fs.landlock: none asks for nothing, and gets it. */
-	bool asks_nothing = field == POLICY_FS_LANDLOCK && value->number != 0;
+	static const struct {
+		enum policy_field field;
+		uint64_t number;
+	} weakest[] = {
+		{ POLICY_FS_LANDLOCK, 1 },
+		{ POLICY_FS_ROOT, PLAN_ROOT_WRITABLE },
+		{ POLICY_NETWORK_MODE, PLAN_NETWORK_HOST },
+		{ POLICY_PROCESS_NO_NEW_PRIVS, 0 },
+		{ POLICY_PROCESS_SECCOMP_PROFILE, CONFINE_PROFILE_NONE },
+	};
 
-	if (strcmp(value->origin.layer, "level") == 0 || asks_nothing ||
+	for (size_t i = 0; i < HL_ARRAY_SIZE(weakest); i++)
+		if (weakest[i].field == field)
+			return value->number == weakest[i].number;
+	if (field == POLICY_FS_WORKDIR) {
+		const struct policy_mount *mount = &value->items[0].mount;
+		return mount->access == POLICY_ACCESS_RW &&
+		       (mount->dst == NULL || mount->dst[0] == '\0');
+	}
+	return false;
+}
+
+static enum effect
+weigh(const struct policy *policy, const struct plan *plan, enum control control,
+    const struct policy_value *value)
+{
+	const struct control_info *info = control_info(control);
+	bool is_of_level = strcmp(value->origin.layer, "level") == 0 && !plan_is_scrub(plan);
+
+	if (is_of_level || asks_nothing(policy_field_find(info->name), value) ||
 	    waits_for_another(policy, info))
 		return EFFECT_NOTE;
 	if (!plan_is_enforced(policy) || policy_may_degrade(policy, info->name, NULL))
@@ -101,23 +130,28 @@ judge_control(const struct policy *policy, const struct plan *plan, enum control
 	const struct control_info *info = control_info(control);
 	enum policy_field field = policy_field_find(info->name);
 
-	if (info->enforcer[id_of(plan)] != ENFORCER_NONE || field == POLICY_FIELD_MAX)
+	if (control_enforcer(control, id_of(plan), plan) != ENFORCER_NONE ||
+	    field == POLICY_FIELD_MAX)
 		return 0;
+	const char *note = control_note(control, id_of(plan), plan);
 	const struct policy_value *value = policy_get(policy, field);
 	if (!value->is_explicit)
 		return 0;
-	enum effect effect = weigh(policy, info, value, field);
+	enum effect effect = weigh(policy, plan, control, value);
 	if (effect == EFFECT_ERROR) {
 		hl_err_set(err, HLD_20, "%s has no effect on backend %s: %s", info->name,
-		    plan->backend, info->note);
+		    plan->backend, note);
 		err->where = value->origin.where;
+		if (plan_is_scrub(plan))
+			return hl_err_help(err,
+			    "remove the key, or write local: {isolation: confined}");
 		return hl_err_help(err, "remove the key%s",
 		    field == POLICY_FS_LANDLOCK ? ", or say degrade: {allow: [fs.landlock]}"
 						: ", or choose the backend that it is for");
 	}
 	if (notes != NULL)
 		hl_strv_addf(effect == EFFECT_WARNING ? &notes->warnings : &notes->lines,
-		    "%s has no effect on backend %s: %s", info->name, plan->backend, info->note);
+		    "%s has no effect on backend %s: %s", info->name, plan->backend, note);
 	return 0;
 }
 

@@ -225,13 +225,15 @@ plan_workdir(struct fs_scope *scope, struct hl_err *err)
 		return hl_err_wrap(err, "working directory");
 	if (!source.is_dir)
 		return hl_err_set(err, HLU_10, "working directory '%s' is not a directory", path);
-	if (is_broad(path, &source)) {
+	/* Where nothing is shared, nothing is shared as a whole. */
+	bool is_shared = !plan_is_scrub(scope->plan);
+	if (is_shared && is_broad(path, &source)) {
 		hl_err_set(err, HLC_71, "working directory '%s' is too broad to share as a whole",
 		    source.path);
 		return hl_err_help(err,
 		    "change to the directory of the project, or set fs.workdir.path");
 	}
-	if (plan_source_allowed(scope, "working directory", path, &source, err) != 0)
+	if (is_shared && plan_source_allowed(scope, "working directory", path, &source, err) != 0)
 		return -1;
 	struct plan_mount mount = {
 		.is_writable = asked->access == POLICY_ACCESS_RW,
@@ -500,16 +502,18 @@ build(struct fs_scope *scope, struct hl_err *err)
 	struct plan *plan = scope->plan;
 
 	if (deny_list_build(scope->policy, scope->host, plan, &scope->deny, err) != 0 ||
-	    plan_workdir(scope, err) != 0 || add_mounts(scope, err) != 0 ||
-	    add_tmpfs(scope, err) != 0 || plan_home(scope, err) != 0)
+	    plan_workdir(scope, err) != 0)
+		return -1;
+	if (plan_is_scrub(plan))
+		return plan_home(scope, err) != 0 ? -1 : plan_cwd(scope, err);
+	if (add_mounts(scope, err) != 0 || add_tmpfs(scope, err) != 0 || plan_home(scope, err) != 0)
 		return -1;
 	sort_places(plan);
 	if (check_places(plan, err) != 0 || plan_protect_policies(scope, err) != 0)
 		return -1;
 	sort_places(plan);
-	if (plan->isolation != PLAN_ISOLATION_SCRUB || !plan_is_local(plan))
-		if (deny_list_apply(&scope->deny, plan, err) != 0)
-			return -1;
+	if (deny_list_apply(&scope->deny, plan, err) != 0)
+		return -1;
 	sort_places(plan);
 	return plan_cwd(scope, err);
 }

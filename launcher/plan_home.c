@@ -37,6 +37,8 @@ local_home(const struct fs_scope *scope)
 	struct stat st;
 	const char *home = scope->deny.home;
 
+	if (plan_is_scrub(scope->plan))
+		return strdup(home);
 	if (hl_path_is_normal(home) && strcmp(home, "/") != 0 && stat(home, &st) == 0 &&
 	    S_ISDIR(st.st_mode))
 		return strdup(home);
@@ -232,7 +234,7 @@ check_cwd(const struct plan *plan, const char *cwd, struct hl_err *err)
 			return hl_err_set(err, HLC_70,
 			    "the command cannot start in '%.200s': below '%s'", cwd, kernel[i]);
 	/* Without a boundary nothing lies over anything. */
-	if (plan_is_local(plan) && plan->isolation == PLAN_ISOLATION_SCRUB)
+	if (plan_is_scrub(plan))
 		return check_host(plan, cwd, err);
 	const struct plan_mount *mount = plan_mount_at(plan, cwd);
 	if (mount == NULL)

@@ -128,6 +128,8 @@ int plan_protect_policies(const struct fs_scope *scope, struct hl_err *err) HL_M
  * Small things
  */
 bool plan_is_local(const struct plan *plan);
+/* No boundary: nothing of the file system is made for the command. */
+bool plan_is_scrub(const struct plan *plan);
 bool plan_is_enforced(const struct policy *policy);
 struct hl_origin plan_built_in(void);
 /* "file:line:col (layer, id)", "command line (caller)", "built-in". */

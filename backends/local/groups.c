@@ -47,13 +47,13 @@ wanted_limits(const struct plan *plan)
  * sandbox and nothing else. A root caller has none, and there it would count the user everywhere.
  */
 static bool
-can_limit_by_nproc(void)
+can_limit_by_nproc(const struct plan *plan)
 {
 	struct utsname name;
 	uint64_t major, minor;
 	struct hl_err ignored = { 0 };
 
-	if (geteuid() == 0 || uname(&name) != 0)
+	if (geteuid() == 0 || plan->isolation == PLAN_ISOLATION_SCRUB || uname(&name) != 0)
 		return false;
 	char *rest = name.release;
 	const char *first = strsep(&rest, ".");
@@ -75,7 +75,7 @@ groups_make(const struct plan *plan, struct groups *ret_groups, struct hl_err *e
 	if (confine_cgroup_create(&wanted, plan->run_id, &ret_groups->cgroup, err) != 0)
 		return -1;
 	if (wanted.has_pids && (ret_groups->cgroup.applied & (1U << CONFINE_LIMIT_PIDS)) == 0 &&
-	    can_limit_by_nproc()) {
+	    can_limit_by_nproc(plan)) {
 		ret_groups->has_nproc = true;
 		ret_groups->nproc = wanted.pids;
 	}
@@ -85,10 +85,14 @@ groups_make(const struct plan *plan, struct groups *ret_groups, struct hl_err *e
 	return janitor_start(&ret_groups->cgroup, &ret_groups->janitor, err);
 }
 
+/* Without a boundary a limit that nobody asked for is applied where it can be, and else not missed:
+ * by RLIMIT_NPROC it would count all of the caller's other processes. */
 static bool
 is_missing(const struct plan *plan, const struct groups *groups, const struct limit_row *row)
 {
-	return plan->limits[row->limit].has &&
+	const struct plan_number *limit = &plan->limits[row->limit];
+
+	return limit->has && (limit->is_explicit || plan->isolation != PLAN_ISOLATION_SCRUB) &&
 	       (groups->cgroup.applied & (1U << row->cgroup)) == 0 &&
 	       !(row->limit == PLAN_LIMIT_PIDS && groups->has_nproc);
 }

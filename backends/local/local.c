@@ -5,6 +5,7 @@
  */
 #include "backends/local/local.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
@@ -50,7 +51,9 @@ backend_begin(const struct backend_early_facts *facts, struct backend_early **re
 
 	if (own == NULL)
 		return hl_err_oom(err);
-	if (starter_begin(facts->runner_path, facts->has_network, &own->starter, err) != 0) {
+	const enum starter_world world = facts->has_network ? STARTER_NETWORK : STARTER_OWN;
+
+	if (starter_begin(facts->runner_path, world, &own->starter, err) != 0) {
 		free(own);
 		return -1;
 	}
@@ -116,9 +119,16 @@ backend_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_
 	struct confine_kernel kernel = { 0 };
 	struct control_gaps gaps = { 0 };
 
-	if (plan->isolation == PLAN_ISOLATION_SCRUB)
-		control_gaps_add(&gaps, CONTROL_ISOLATION, false,
-		    "scrub cannot keep that what the command started outlives the launcher");
+	if (plan->isolation == PLAN_ISOLATION_SCRUB) {
+		/* Not a fault: what the policy allows. Told and recorded at every run. */
+		control_gaps_add(&gaps, CONTROL_ISOLATION, true,
+		    "scrub is no boundary: of this policy only the variables, the user and the "
+		    "limits hold for the command");
+		if (probe_limits(plan, &gaps, err) != 0)
+			return -1;
+		*ret_gaps = gaps;
+		return 0;
+	}
 	if (plan->network == PLAN_NETWORK_PROXY || plan->network == PLAN_NETWORK_BRIDGE)
 		control_gaps_add(&gaps, CONTROL_NETWORK, false,
 		    "the native sandbox has no network but none and host in this version");
@@ -225,26 +235,28 @@ encode_lock(const struct lowered *lowered, const struct control_gaps *gaps, stru
 static int
 check_enforceable(const struct plan *plan, const struct lowered *lowered, struct hl_err *err)
 {
-	if (plan->isolation == PLAN_ISOLATION_SCRUB || !lowered->has_confinement)
-		return hl_err_set(err, HLB_29, "local.isolation: scrub has no enforcer");
-	if (plan->network == PLAN_NETWORK_PROXY || plan->network == PLAN_NETWORK_BRIDGE)
+	bool has_network = plan->isolation != PLAN_ISOLATION_SCRUB;
+
+	HL_BUG_ON(!lowered->has_confinement);
+	if (has_network &&
+	    (plan->network == PLAN_NETWORK_PROXY || plan->network == PLAN_NETWORK_BRIDGE))
 		return hl_err_set(err, HLB_29,
 		    "network.mode: the native sandbox has none and host only");
 	return check_stdio(plan, err);
 }
 
-/* An idle runner that was begun for another network than the plan's is of no use. */
+/* An idle runner that was begun in another world than the plan's is of no use. */
 static int
 settle_starter(const struct plan *plan, struct backend_early *own, struct hl_err *err)
 {
-	const bool has_network = plan->network == PLAN_NETWORK_HOST;
+	const enum starter_world world = starter_world_of(plan);
 
-	if (own->starter != NULL && starter_has_network(own->starter) != has_network) {
+	if (own->starter != NULL && starter_world(own->starter) != world) {
 		starter_end(own->starter);
 		own->starter = NULL;
 	}
 	if (own->starter == NULL &&
-	    starter_begin(plan->runner_path, has_network, &own->starter, err) != 0)
+	    starter_begin(plan->runner_path, world, &own->starter, err) != 0)
 		return -1;
 	return starter_wait(own->starter, err);
 }
@@ -306,7 +318,13 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
 static int
 backend_stop(struct sandbox *sandbox, struct hl_err *err)
 {
-	return sandbox->private_data == NULL ? 0 : take_back(sandbox->private_data, err);
+	if (sandbox->private_data == NULL)
+		return 0;
+	/* Without a pid namespace it is the runner that ends what the command left, when its stream
+	 * ends. */
+	if (sandbox->stream >= 0)
+		shutdown(sandbox->stream, SHUT_RDWR);
+	return take_back(sandbox->private_data, err);
 }
 
 const struct backend backend_local = {

@@ -124,8 +124,15 @@ void child_run(struct child_plan *plan);
 /* An idle runner in namespaces of its own, made on a thread. */
 struct starter;
 
-/* Returns at once. has_network: the host's, else a network namespace. */
-int starter_begin(const char *runner_path, bool has_network, struct starter **ret_starter,
+enum starter_world {
+	STARTER_OWN,     /* every namespace */
+	STARTER_NETWORK, /* all but the network, which is the host's */
+	STARTER_HOST,    /* none: no boundary */
+};
+
+enum starter_world starter_world_of(const struct plan *plan);
+/* Returns at once. */
+int starter_begin(const char *runner_path, enum starter_world world, struct starter **ret_starter,
     struct hl_err *err) HL_MUST_CHECK;
 /* Until the runner has been exec'd, or the reason why not. */
 int starter_wait(struct starter *starter, struct hl_err *err) HL_MUST_CHECK;
@@ -133,8 +140,9 @@ int starter_wait(struct starter *starter, struct hl_err *err) HL_MUST_CHECK;
 pid_t starter_pid(const struct starter *starter);
 int starter_pidfd(const struct starter *starter);
 int starter_take_stream(struct starter *starter);
-bool starter_has_network(const struct starter *starter);
-/* Ends the runner and everything in its namespaces, and waits for that end. */
+enum starter_world starter_world(const struct starter *starter);
+/* Ends the runner and everything in its namespaces, and waits for that end. Without namespaces the
+ * runner ends what is left when its stream does, and is given the time: the caller closes it. */
 void starter_kill(struct starter *starter);
 /* The same, and frees. NULL allowed. */
 void starter_end(struct starter *starter);

@@ -312,6 +312,16 @@ caps_line(struct lowered *lowered, const struct plan *plan, uint64_t caps)
  * Identity, privileges, rules
  */
 static int
+check_user(const struct plan *plan, const struct local_host *host, struct hl_err *err)
+{
+	if (host->uid == 0 || (plan->uid == host->uid && plan->gid == host->gid))
+		return 0;
+	return hl_err_set(err, HLB_28,
+	    "process.user %u:%u cannot be had: an ordinary user can map only their own %u:%u",
+	    plan->uid, plan->gid, (unsigned)host->uid, (unsigned)host->gid);
+}
+
+static int
 lower_process(const struct plan *plan, const struct local_host *host, struct lowered *lowered,
     struct hl_err *err)
 {
@@ -320,11 +330,8 @@ lower_process(const struct plan *plan, const struct local_host *host, struct low
 		"none" };
 	size_t len;
 
-	if (host->uid != 0 && (plan->uid != host->uid || plan->gid != host->gid))
-		return hl_err_set(err, HLB_28,
-		    "process.user %u:%u cannot be had: an ordinary user can map only their own"
-		    " %u:%u",
-		    plan->uid, plan->gid, (unsigned)host->uid, (unsigned)host->gid);
+	if (check_user(plan, host, err) != 0)
+		return -1;
 	if (!plan->no_new_privs && (plan->landlock || plan->seccomp != CONFINE_PROFILE_NONE))
 		return hl_err_set(err, HLB_28,
 		    "process.no_new_privs cannot be off together with a system call filter or"
@@ -459,6 +466,26 @@ lower_namespaces(const struct plan *plan, const struct local_host *host, struct 
 	    has_net ? "none but loopback" : "of the host");
 }
 
+/* The command is the caller's own, in the caller's world. A root caller's command is still another
+ * user where the policy wants that; what it started ends with the launcher, since the runner is its
+ * subreaper; and that is all. */
+static int
+lower_scrub(const struct plan *plan, const struct local_host *host, struct lowered *lowered,
+    struct hl_err *err)
+{
+	if (check_user(plan, host, err) != 0)
+		return -1;
+	lowered_line(lowered, &plan->isolation_origin,
+	    "no boundary: variables, user and limits only");
+	lowered->confinement.uid = plan->uid;
+	lowered->confinement.gid = plan->gid;
+	if (plan->uid != host->uid || plan->gid != host->gid)
+		lowered->confinement.flags |= CONFINE_IDENTITY;
+	lowered_line(lowered, &plan->user_origin, "user %u:%u", plan->uid, plan->gid);
+	limit_lines(lowered, plan);
+	return lowered->failed ? hl_err_oom(err) : 0;
+}
+
 int
 local_lower(const struct plan *plan, const struct local_host *host, struct lowered *ret_lowered,
     struct hl_err *err)
@@ -466,11 +493,8 @@ local_lower(const struct plan *plan, const struct local_host *host, struct lower
 	struct layout layout = { 0 };
 
 	ret_lowered->has_confinement = true;
-	if (plan->isolation == PLAN_ISOLATION_SCRUB) {
-		lowered_line(ret_lowered, &plan->isolation_origin,
-		    "no boundary: the environment is scrubbed and nothing else");
-		return 0; /* probe() says that this cannot be had */
-	}
+	if (plan->isolation == PLAN_ISOLATION_SCRUB)
+		return lower_scrub(plan, host, ret_lowered, err);
 	lower_namespaces(plan, host, ret_lowered);
 	int status = lower_root(plan, host, &layout, ret_lowered, err);
 	free(layout.items);

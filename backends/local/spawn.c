@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -33,12 +34,14 @@
 #include "base/banned.h"
 
 enum {
+	END_PATIENCE_MS = 5000, /* more than RUNNER_GRACE_MS twice */
 	STACK_SIZE = 64 * 1024,
 	THREAD_STACK_SIZE = 64 * 1024
 };
 
 struct starter {
 	struct child_plan child;
+	enum starter_world world;
 	uint64_t namespaces;
 	int stream, theirs, runner_fd;
 	void *stack; /* of the child */
@@ -146,7 +149,7 @@ fill_child(struct starter *starter)
 {
 	struct child_plan *child = &starter->child;
 
-	child->has_user_ns = geteuid() != 0;
+	child->has_user_ns = (starter->namespaces & CLONE_NEWUSER) != 0;
 	child->is_dumpable = prctl(PR_GET_DUMPABLE) == 1;
 	int len = snprintf(child->uid_map, sizeof(child->uid_map), "%u %u 1\n", (unsigned)geteuid(),
 	    (unsigned)geteuid());
@@ -215,8 +218,33 @@ prepare(struct starter *starter, const char *runner_path, struct hl_err *err)
 	return starter->stack == MAP_FAILED ? hl_err_oom(err) : 0;
 }
 
+enum starter_world
+starter_world_of(const struct plan *plan)
+{
+	if (plan->isolation == PLAN_ISOLATION_SCRUB)
+		return STARTER_HOST;
+	return plan->network == PLAN_NETWORK_HOST ? STARTER_NETWORK : STARTER_OWN;
+}
+
+static uint64_t
+namespaces_of(enum starter_world world)
+{
+	const uint64_t always = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+				(geteuid() != 0 ? CLONE_NEWUSER : 0);
+
+	switch (world) {
+	case STARTER_OWN:
+		return always | CLONE_NEWNET;
+	case STARTER_NETWORK:
+		return always;
+	case STARTER_HOST:
+		break;
+	}
+	return 0;
+}
+
 int
-starter_begin(const char *runner_path, bool has_network, struct starter **ret_starter,
+starter_begin(const char *runner_path, enum starter_world world, struct starter **ret_starter,
     struct hl_err *err)
 {
 	struct starter *starter = calloc(1, sizeof(*starter));
@@ -225,9 +253,8 @@ starter_begin(const char *runner_path, bool has_network, struct starter **ret_st
 		return hl_err_oom(err);
 	starter->stream = starter->theirs = starter->runner_fd = starter->pidfd = -1;
 	starter->stack = MAP_FAILED;
-	starter->namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			      (has_network ? 0 : CLONE_NEWNET) |
-			      (geteuid() != 0 ? CLONE_NEWUSER : 0);
+	starter->world = world;
+	starter->namespaces = namespaces_of(world);
 	sem_init(&starter->has_started, 0, 0);
 	sem_init(&starter->may_leave, 0, 0);
 	int status = prepare(starter, runner_path, err);
@@ -291,10 +318,22 @@ starter_take_stream(struct starter *starter)
 	return hl_take_fd(&starter->stream);
 }
 
-bool
-starter_has_network(const struct starter *starter)
+enum starter_world
+starter_world(const struct starter *starter)
 {
-	return (starter->namespaces & CLONE_NEWNET) == 0;
+	return starter->world;
+}
+
+/* At most so long: a command can stop the runner, whose user it has. */
+static void
+let_end(const struct starter *starter)
+{
+	struct pollfd end = { .fd = starter->pidfd, .events = POLLIN };
+	const uint64_t deadline = hl_now_mono_ms() + END_PATIENCE_MS;
+
+	for (uint64_t now = hl_now_mono_ms(); now < deadline; now = hl_now_mono_ms())
+		if (poll(&end, 1, (int)(deadline - now)) >= 0 || errno != EINTR)
+			return;
 }
 
 void
@@ -303,6 +342,12 @@ starter_kill(struct starter *starter)
 	wait_for_start(starter);
 	if (starter->pidfd < 0 || starter->is_dead)
 		return;
+	if (starter->world == STARTER_HOST) {
+		/* Not yet taken by a caller, who then has ended it already. */
+		hl_close_ptr(&starter->stream);
+		starter->stream = -1;
+		let_end(starter);
+	}
 	syscall(SYS_pidfd_send_signal, starter->pidfd, SIGKILL, NULL, 0);
 	/* The end of pid 1 is the end of everything in its namespace, and waitid(2) returns when it
 	 * is. */

@@ -42,7 +42,9 @@ apply_fail(struct apply *apply, enum confine_step step, const char *subject)
 }
 
 /* exec and a change of user reset both settings, so they come after the last of each. A parent that
- * died before the signal was set is seen by the stream's end. */
+ * died before the signal was set is seen by the stream's end. Where the runner is not the first
+ * process of a namespace, its sudden end would leave what the command started behind: there the
+ * stream's end alone tells it, and it ends the tree itself. */
 static int
 apply_death_signal(struct apply *apply)
 {
@@ -50,8 +52,9 @@ apply_death_signal(struct apply *apply)
 		return apply_fail(apply, CONFINE_STEP_DEATH_SIGNAL, "dumpable");
 	if (apply->keep_fd <= STDERR_FILENO)
 		return 0;
+	const int signal_number = getpid() == 1 ? SIGKILL : 0;
 	struct pollfd stream = { .fd = apply->keep_fd, .events = POLLRDHUP };
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || poll(&stream, 1, 0) < 0)
+	if (prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0 || poll(&stream, 1, 0) < 0)
 		return apply_fail(apply, CONFINE_STEP_DEATH_SIGNAL, "");
 	if ((stream.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0) {
 		errno = EPIPE;

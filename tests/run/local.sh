@@ -30,6 +30,39 @@ backends: [local]
 Y
 )
 
+scrub_env=$(policy scrub-env <<'Y'
+version: 1
+id: local/scrub-env
+level: open@1
+backends: [local]
+env: {pass: [LANG]}
+Y
+)
+scrub_net=$(policy scrub-net <<'Y'
+version: 1
+id: local/scrub-net
+level: open@1
+backends: [local]
+network: {mode: none}
+Y
+)
+scrub_level=$(policy scrub-level <<'Y'
+version: 1
+id: local/scrub-level
+level: hermes@1
+backends: [local]
+local: {isolation: scrub}
+Y
+)
+scrub_bound=$(policy scrub-bound <<'Y'
+version: 1
+id: local/scrub-bound
+level: baseline@1
+backends: [local]
+local: {isolation: scrub}
+Y
+)
+
 # stale_groups: groups without a process and without a child that are still there a second later. Other
 # runs on this machine share the common directory; theirs are in use, or gone by then.
 empty_groups() {
@@ -96,9 +129,35 @@ for caller in $CALLERS; do
 	like "$caller: HLB-23 is told" "$out" 'HLB-23|standard input'
 	status_is "$caller: network.mode proxy has no enforcer here" 125 run --policy "$proxy" --network proxy -- true
 	like "$caller: it is told" "$out" 'HLD-01|HLB-29|HLD-2'
-	status_is "$caller: isolation scrub has no enforcer here" 125 run --policy "$scrub" -- true
-	unlike "$caller: and no degradation is offered, since none would help" "$out" 'degrade:'
-	like "$caller: it is told" "$out" 'HLD-01|HLB-29'
+
+	# scrub: the caller's own world, told at every run; what was started ends with the launcher.
+	status_is "$caller: scrub runs and gives the status" 42 run --policy "$scrub" -- sh -c 'exit 42'
+	like "$caller: scrub is announced as no boundary" "$out" 'local\.isolation.*no boundary'
+	out=$(run audit show --format json 2>/dev/null | grep '"degraded"' | tail -n 1)
+	like "$caller: and so says the record" "$out" '"control":"local.isolation".*no boundary'
+	out=$(run explain --policy "$scrub" -- true)
+	like "$caller: and so does explain" "$out" 'no boundary: variables, user and limits only'
+	echo seen >"$TMP/work.$caller/../visible"
+	is "$caller: scrub shows the host" "$(run --policy "$scrub" -- cat "$TMP/visible" 2>/dev/null)" seen
+	is "$caller: its sibling, confined, does not" "$(run --policy "$plain" -- cat "$TMP/visible" 2>/dev/null)" ""
+	# The launcher has the variables that did not pass; its /proc file is closed to its own user.
+	if [ "$caller" != root ]; then
+		out=$(HL_CANARY=x run --policy "$scrub_env" -- sh -c 'pid=$(ps -o ppid= -p $PPID) && cat /proc/$((pid))/environ' 2>&1)
+		like "$caller: scrub: the launcher's environment is closed" "$out" 'Permission denied'
+	fi
+	run --policy "$scrub" -- sh -c 'setsid sh -c "setsid sleep 86412 &" & sleep 0.2' 2>/dev/null
+	if sleepers 86412; then fail "$caller: scrub: a daemon ends with the command"; else pass "$caller: scrub: a daemon ends with the command"; fi
+	run --policy "$scrub" -- sh -c 'setsid sh -c "setsid sleep 86413 &" & exec sleep 86413' 2>/dev/null &
+	pid=$!
+	if wait_until 10 sleepers 86413; then pass "$caller: scrub: it runs"; else fail "$caller: scrub: it runs"; fi
+	victim=$(pgrep -P $pid -f hermes-launch || echo $pid)
+	kill -KILL "$victim"
+	wait $pid 2>/dev/null
+	if wait_until 5 gone 86413; then pass "$caller: scrub: kill -9 of the launcher ends the tree"; else fail "$caller: scrub: kill -9 of the launcher ends the tree"; fi
+	status_is "$caller: scrub with a control that it lacks is refused (HLD-20)" 125 run --policy "$scrub_net" -- true
+	like "$caller: the control is named" "$out" 'network\.mode has no effect.*scrub.*HLD-20'
+	status_is "$caller: scrub under a level that closes is refused" 125 run --policy "$scrub_level" -- true
+	is "$caller: scrub past a level's bound stays confined" "$(run --policy "$scrub_bound" -- cat "$TMP/visible" 2>/dev/null)" ""
 
 	out=$(run explain --policy "$few" -- true)
 	like "$caller: explain shows the lowering with its origin" "$out" 'limit pids=20 .*few\.yaml:5'

@@ -215,6 +215,32 @@ what_was_begun_and_abandoned_leaves_nothing(void **state)
 	local()->abandon(NULL);
 }
 
+/* No namespace and no capability; nothing inherited; told at every start; nothing left. What was
+ * begun in namespaces is of no use to it. */
+static void
+scrub_shares_the_caller_s_world_and_says_so(void **state)
+{
+	struct scene *scene = *state;
+	struct report report;
+
+	begin(scene, false);
+	scene->plan.isolation = PLAN_ISOLATION_SCRUB;
+	start(scene, &report);
+	assert_int_equal(scene->gaps.len, 1);
+	assert_int_equal(scene->gaps.items[0].control, CONTROL_ISOLATION);
+	assert_true(scene->gaps.items[0].may_degrade);
+	assert_non_null(strstr(scene->gaps.items[0].reason, "no boundary"));
+	assert_int_equal(report.pid, (int)strtoimax(scene->sandbox.id, NULL, 10));
+	assert_int_equal(report.sid, report.pid);
+	assert_int_equal(report.variables, 0);
+	assert_int_equal(report.fds, 4);
+	assert_true(geteuid() == 0 || report.caps_effective == 0);
+	stop(scene);
+	scene->plan.early = NULL;
+	assert_int_equal(kill(report.pid, 0), -1);
+	assert_false(has_groups(scene));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -227,6 +253,7 @@ main(int argc, char **argv)
 		SCENE(what_was_begun_is_what_starts),
 		SCENE(what_was_begun_for_another_network_is_not_used),
 		SCENE(what_was_begun_and_abandoned_leaves_nothing),
+		SCENE(scrub_shares_the_caller_s_world_and_says_so),
 	};
 
 	if (argc > 0 && strcmp(argv[0], "init") == 0)

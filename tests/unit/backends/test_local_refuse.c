@@ -94,12 +94,6 @@ what_has_no_enforcer_is_a_gap_and_refused(void **state)
 	refused(scene, "HLB-29");
 	scene->plan.network = PLAN_NETWORK_BRIDGE;
 	refused(scene, "HLB-29");
-	scene->plan.network = PLAN_NETWORK_NONE;
-	scene->plan.isolation = PLAN_ISOLATION_SCRUB;
-	assert_int_equal(local()->probe(&scene->plan, &scene->gaps, &scene->err), 0);
-	assert_int_equal(scene->gaps.items[0].control, CONTROL_ISOLATION);
-	assert_false(scene->gaps.items[0].may_degrade);
-	refused(scene, "HLB-29");
 }
 
 /* U31: a limit that cannot be had is a gap; whether it may be left out is the policy's to say, and

@@ -80,6 +80,17 @@ every_control_says_who_applies_it_or_why_nobody_does(void **state)
 		for (int b = 0; b < BACKEND_ID_MAX; b++)
 			has_none = has_none || info->enforcer[b] == ENFORCER_NONE;
 		assert_int_equal(has_none, info->note[0] != '\0');
+		/* Scrub has nothing that the sandbox has not, and says why it lacks the rest. */
+		const struct plan scrub = { .isolation = PLAN_ISOLATION_SCRUB };
+		const struct plan strict = { .isolation = PLAN_ISOLATION_STRICT };
+		enum enforcer here = control_enforcer(i, BACKEND_LOCAL, &scrub);
+		assert_true(here == ENFORCER_NONE || here == info->enforcer[BACKEND_LOCAL]);
+		assert_int_equal(control_enforcer(i, BACKEND_LOCAL, &strict),
+		    info->enforcer[BACKEND_LOCAL]);
+		assert_int_equal(control_enforcer(i, BACKEND_DOCKER, &scrub),
+		    info->enforcer[BACKEND_DOCKER]);
+		if (here == ENFORCER_NONE)
+			assert_true(control_note(i, BACKEND_LOCAL, &scrub)[0] != '\0');
 		for (enum control j = 0; j < i; j++)
 			assert_string_not_equal(info->name, control_info(j)->name);
 	}

@@ -164,6 +164,44 @@ test_u131_no_effect(void **state)
 	plan_notes_done(&notes);
 }
 
+/* Without a boundary what asks for one is refused, whoever asks, and what asks for none is not. */
+static void
+test_scrub_keeps_no_promise(void **state)
+{
+	static const char *const asking[] = {
+		"network: {mode: none}\n",
+		"process: {no_new_privs: true}\n",
+		"process: {seccomp: {profile: broad}}\n",
+		"fs: {mounts: []}\n",
+		"fs: {deny: [/opt/secret]}\n",
+		"fs: {landlock: required}\n",
+		"fs: {workdir: {access: ro}}\n",
+	};
+	static const char *const silent[] = {
+		"network: {mode: host}\n",
+		"process: {no_new_privs: false, seccomp: {profile: none}}\n",
+		"fs: {root: writable, landlock: none, workdir: {access: rw}}\n",
+		"limits: {wall: 5s, files: 64}\n",
+		"env: {pass: [LANG]}\n",
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(asking); i++) {
+		assert_int_equal(load_text(fixture, "open@1", asking[i]), 0);
+		assert_int_equal(build_plan(fixture), -1);
+		assert_int_equal(fixture->err.code, HLD_20);
+		assert_non_null(strstr(fixture->err.msg, "scrub"));
+	}
+	for (size_t i = 0; i < HL_ARRAY_SIZE(silent); i++) {
+		assert_int_equal(load_text(fixture, "open@1", silent[i]), 0);
+		assert_int_equal(build_plan(fixture), 0);
+		assert_int_equal(fixture->plan.isolation, PLAN_ISOLATION_SCRUB);
+		assert_int_equal(fixture->plan.tmpfs_len, 0);
+		assert_int_equal(fixture->plan.deny.len, 0);
+		assert_string_equal(fixture->plan.home.path, fixture->home);
+	}
+}
+
 static void
 test_landlock_on_docker(void **state)
 {
@@ -192,8 +230,8 @@ test_u44_origins(void **state)
 	struct fixture *fixture = *state;
 	char want[256];
 
-	HL_AUTO_FREE char *text =
-	    explained(fixture, "backends: [local]\nfs: {mounts: []}\n", false, true);
+	HL_AUTO_FREE char *text = explained(fixture,
+	    "backends: [local]\nfs: {mounts: []}\nlocal: {isolation: confined}\n", false, true);
 	assert_non_null(text);
 	snprintf(want, sizeof(want), "%s:5:", at(fixture, "policies/p.yaml"));
 	const char *line = strstr(text, "\n  mounts");
@@ -257,6 +295,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_u41_no_key_is_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u131_no_effect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_landlock_on_docker, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_scrub_keeps_no_promise, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u44_origins, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_json, setup, teardown),
