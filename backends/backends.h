@@ -88,6 +88,7 @@ struct plan_mount {
 	bool is_file; /* src is not a directory */
 	bool is_volume;
 	bool is_workdir;
+	bool is_part;      /* of another mount, made one of its own so that it stays what it is */
 	uint64_t dev, ino; /* of src when it was resolved */
 	struct hl_origin origin;
 };
@@ -140,6 +141,8 @@ struct plan {
 	struct hl_origin no_new_privs_origin;
 	enum confine_profile seccomp;
 	struct hl_origin seccomp_origin;
+	struct hl_strv seccomp_deny; /* names of calls that are denied besides; sorted */
+	struct hl_origin seccomp_deny_origin;
 	bool landlock; /* required */
 	bool landlock_may_degrade;
 	enum plan_isolation isolation;

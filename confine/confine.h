@@ -158,10 +158,37 @@ enum confine_profile {
 	CONFINE_PROFILE_MAX
 };
 
-/* The program for this machine's architecture, generated at build time; *ret_len 0 for NONE. */
+enum confine_arch {
+	CONFINE_ARCH_X86_64,
+	CONFINE_ARCH_AARCH64,
+	CONFINE_ARCH_MAX
+};
+
+/* The program of an architecture, generated at build time; *ret_len 0 for NONE. */
+const struct confine_bpf *confine_profile_bpf_of(enum confine_arch arch,
+    enum confine_profile profile, size_t *ret_len);
+/* The one of this machine. */
 const struct confine_bpf *confine_profile_bpf(enum confine_profile profile, size_t *ret_len);
-/* The same sets as an OCI/Docker seccomp profile (JSON text), NULL for NONE. */
+/* The same sets as a seccomp profile of container engines (JSON text), NULL for NONE. */
 const char *confine_profile_json(enum confine_profile profile);
+
+/* Further calls that are denied, by name: refused with EPERM whatever the profile says of them, but
+ * for those that it answers "not there" already, as clone3. HLU-01 for a name that is in no row of
+ * confine/syscalls.def; one that an architecture does not have denies nothing there. */
+int confine_syscall_check(const char *name, struct hl_err *err) HL_MUST_CHECK;
+struct confine_program {
+	struct confine_bpf *bpf; /* heap */
+	size_t len;
+};
+
+/* Profile and denied calls as one program; len 0 and NULL when neither has any. */
+int confine_filter(enum confine_arch arch, enum confine_profile profile,
+    const struct hl_strv *denied, struct confine_program *ret_program,
+    struct hl_err *err) HL_MUST_CHECK;
+/* The same for an engine, into out; nothing when neither has any. */
+int confine_filter_json(enum confine_profile profile, const struct hl_strv *denied,
+    struct hl_buf *out, struct hl_err *err) HL_MUST_CHECK;
+enum confine_arch confine_arch_native(void);
 
 /* Capabilities by name, case-free, "CAP_" optional. Bit number in a uint64_t mask; names as in
  * capabilities(7) without the prefix. */

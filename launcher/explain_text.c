@@ -92,6 +92,8 @@ text_process(const struct explain *explain, struct hl_buf *out, struct hl_buf *v
 	    &plan->no_new_privs_origin);
 	line(out, "seccomp", policy_field_words(POLICY_PROCESS_SECCOMP_PROFILE)[plan->seccomp],
 	    &plan->seccomp_origin);
+	for (size_t i = 0; i < plan->seccomp_deny.len; i++)
+		line(out, "denied call", plan->seccomp_deny.v[i], &plan->seccomp_deny_origin);
 	if (plan_is_local(plan)) {
 		const struct policy_value *landlock =
 		    policy_get(explain->policy, POLICY_FS_LANDLOCK);
@@ -151,6 +153,7 @@ text_files(const struct explain *explain, struct hl_buf *out, struct hl_buf *val
 	const struct plan *plan = explain->plan;
 	const struct policy_value *mounts = policy_get(explain->policy, POLICY_FS_MOUNTS);
 	const struct policy_value *deny = policy_get(explain->policy, POLICY_FS_DENY);
+	const struct policy_value *protect = policy_get(explain->policy, POLICY_FS_PROTECT);
 
 	section(out, "files");
 	if (plan_is_scrub(plan)) {
@@ -179,6 +182,8 @@ text_files(const struct explain *explain, struct hl_buf *out, struct hl_buf *val
 		hl_buf_putf(value, " %s mode %o", tmpfs->is_exec ? "exec" : "noexec", tmpfs->mode);
 		line_buf(out, "tmpfs", value, &tmpfs->origin);
 	}
+	for (size_t i = 0; protect->is_explicit && i < protect->items_len; i++)
+		line(out, "protect", protect->items[i].text, &protect->items[i].origin);
 	for (size_t i = 0; i < deny->items_len; i++)
 		line(out, "deny", deny->items[i].text, &deny->items[i].origin);
 	for (size_t i = 0; i < plan->deny.len; i++)

@@ -292,6 +292,7 @@ plan_done(struct plan *plan)
 	free(plan->image);
 	free(plan->endpoint);
 	plan_env_done(plan);
+	hl_strv_done(&plan->seccomp_deny);
 	hl_strv_done(&plan->deny);
 	free(plan->deny_origins);
 	hl_strv_done(&plan->engine_args);

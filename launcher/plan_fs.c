@@ -509,7 +509,8 @@ build(struct fs_scope *scope, struct hl_err *err)
 	if (add_mounts(scope, err) != 0 || add_tmpfs(scope, err) != 0 || plan_home(scope, err) != 0)
 		return -1;
 	sort_places(plan);
-	if (check_places(plan, err) != 0 || plan_protect_policies(scope, err) != 0)
+	if (check_places(plan, err) != 0 || plan_protect_policies(scope, err) != 0 ||
+	    plan_protect_paths(scope, err) != 0)
 		return -1;
 	sort_places(plan);
 	if (deny_list_apply(&scope->deny, plan, err) != 0)

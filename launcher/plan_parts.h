@@ -123,6 +123,8 @@ int plan_cwd(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 /* Policy files inside writable mounts: below .hermes/ they are made read-only, elsewhere refused.
  */
 int plan_protect_policies(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
+/* fs.protect: what exists of it in writable mounts, read-only. */
+int plan_protect_paths(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
  * Small things

@@ -104,6 +104,24 @@ plan_caps(const struct policy *policy, struct plan *plan, struct hl_err *err)
 	return 0;
 }
 
+static int
+plan_denied_calls(const struct policy *policy, struct plan *plan, struct hl_err *err)
+{
+	const struct policy_value *value = policy_get(policy, POLICY_PROCESS_SECCOMP_DENY);
+
+	plan->seccomp_deny_origin = value->origin;
+	hl_strv_init(&plan->seccomp_deny, CONFINE_BPF_MAX);
+	for (size_t i = 0; i < value->items_len; i++) {
+		if (confine_syscall_check(value->items[i].text, err) != 0) {
+			err->where = value->items[i].origin.where;
+			return hl_err_wrap(err, "process.seccomp.deny");
+		}
+		hl_strv_add(&plan->seccomp_deny, value->items[i].text);
+	}
+	hl_strv_sort(&plan->seccomp_deny);
+	return hl_strv_check(&plan->seccomp_deny, "process.seccomp.deny", err);
+}
+
 int
 plan_process(const struct policy *policy, const struct request *request, const struct host *host,
     struct plan *plan, struct hl_err *err)
@@ -124,7 +142,7 @@ plan_process(const struct policy *policy, const struct request *request, const s
 	/* Unasked, it is applied where the kernel has it and recorded as missing where not. */
 	plan->landlock_may_degrade = !landlock->is_explicit || !plan_is_enforced(policy) ||
 				     policy_may_degrade(policy, "fs.landlock", NULL);
-	if (plan_user(policy, host, plan, err) != 0)
+	if (plan_user(policy, host, plan, err) != 0 || plan_denied_calls(policy, plan, err) != 0)
 		return -1;
 	return plan_caps(policy, plan, err);
 }

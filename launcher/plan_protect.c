@@ -3,43 +3,58 @@
  * next run. A policy below `.hermes/` is accepted and that folder becomes read-only in the sandbox;
  * directories between the mount and the folder become mount points of their own, because a mount
  * point cannot be renamed (rename(2): EBUSY) and so nothing can be put in its place. A policy
- * anywhere else in a writable mount is refused in enforce.
+ * anywhere else in a writable mount is refused in enforce. fs.protect names further paths that stay
+ * read-only in the same way.
  */
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "launcher/plan_parts.h"
 
 #include "base/banned.h"
 
-/* Repeats directory `below` (a path beneath mount->src) as a mount of its own. */
+/* A part of a mount that is to be a mount of its own. */
+struct part {
+	size_t mount;     /* index of the mount that shows it */
+	const char *path; /* beneath the mount's source */
+	bool is_writable;
+	const struct hl_origin *origin;
+};
+
 static int
-repeat(struct plan *plan, size_t index, const char *below, bool is_writable, struct hl_err *err)
+repeat(struct plan *plan, const struct part *part, struct hl_err *err)
 {
-	const struct plan_mount *mount = &plan->mounts[index];
+	const struct plan_mount *mount = &plan->mounts[part->mount];
 	HL_AUTO(plan_source_done) struct plan_source source = { 0 };
 
-	if (plan_source_resolve(below, &source, err) != 0)
+	if (plan_source_resolve(part->path, &source, err) != 0)
 		return -1;
-	if (!source.is_dir || strcmp(source.path, below) != 0)
-		return hl_err_set(err, HLC_74, "'%s' must be a directory, not a symbolic link",
-		    below);
+	if (strcmp(source.path, part->path) != 0)
+		return hl_err_set(err, HLC_74, "'%s' is, or lies behind, a symbolic link",
+		    part->path);
 	struct plan_mount copy = {
-		.dst = hl_path_normalise(mount->dst, below + strlen(mount->src) + 1),
-		.is_writable = is_writable,
+		.dst = hl_path_normalise(mount->dst, part->path + strlen(mount->src) + 1),
+		.is_writable = part->is_writable,
 		.is_exec = mount->is_exec,
+		.is_file = !source.is_dir,
+		.is_part = true,
 		.dev = source.dev,
 		.ino = source.ino,
-		.origin = plan_built_in(),
+		.origin = *part->origin,
 	};
 	if (copy.dst == NULL)
 		return hl_err_oom(err);
 	for (size_t i = 0; i < plan->mounts_len; i++) {
 		if (strcmp(plan->mounts[i].dst, copy.dst) != 0)
 			continue;
+		/* Once a way to something, now the thing itself. */
+		if (plan->mounts[i].is_part && !part->is_writable)
+			plan->mounts[i].is_writable = false;
 		free(copy.dst);
 		return 0;
 	}
@@ -47,23 +62,35 @@ repeat(struct plan *plan, size_t index, const char *below, bool is_writable, str
 	return plan_mount_add(plan, &copy, err);
 }
 
-/* folder: ".../.hermes", beneath the source of the writable mount. */
+/* The thing read-only, and each directory on the way to it as it is. */
 static int
-protect_folder(struct plan *plan, size_t index, const char *folder, struct hl_err *err)
+protect(struct plan *plan, const struct part *thing, struct hl_err *err)
 {
-	HL_AUTO_FREE char *part = strdup(folder);
+	HL_AUTO_FREE char *path = strdup(thing->path);
 
-	if (part == NULL)
+	if (path == NULL)
 		return hl_err_oom(err);
-	size_t start = strlen(plan->mounts[index].src) + 1;
-	for (char *p = part + start; (p = strchr(p, '/')) != NULL; p++) {
+	struct part part = *thing;
+	part.path = path;
+	part.is_writable = true;
+	size_t start = strlen(plan->mounts[thing->mount].src) + 1;
+	for (char *p = path + start; (p = strchr(p, '/')) != NULL; p++) {
 		*p = '\0';
-		int rc = repeat(plan, index, part, true, err);
+		int rc = repeat(plan, &part, err);
 		*p = '/';
 		if (rc != 0)
 			return -1;
 	}
-	return repeat(plan, index, folder, false, err);
+	return repeat(plan, thing, err);
+}
+
+static int
+protect_folder(struct plan *plan, size_t index, const char *folder, struct hl_err *err)
+{
+	const struct hl_origin origin = plan_built_in();
+	const struct part part = { .mount = index, .path = folder, .origin = &origin };
+
+	return protect(plan, &part, err);
 }
 
 /* A policy file that a writable mount shows. */
@@ -88,12 +115,43 @@ judge_file(const struct fs_scope *scope, size_t index, const char *file, struct 
 	return hl_err_help(err, "move it to .hermes/ there, or out of the mount");
 }
 
+/* A writable directory without `.hermes` gets an empty one, so that the command cannot make it. It
+ * stays: a later run knows by it that policies further down may be the command's (policy/lookup.c).
+ * 0: it is there; 1: nobody can make it. */
+static int
+close_directory(const struct fs_scope *scope, const char *directory, const char *folder,
+    struct hl_err *err)
+{
+	struct stat st;
+
+	if (lstat(folder, &st) == 0)
+		return 0;
+	if (scope->request->verb == VERB_EXPLAIN)
+		return 1; /* which leaves everything as it was */
+	if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
+		int saved = errno;
+		/* Whoever owns a directory can make it writable, and the command may be that user.
+		 */
+		bool is_owner = stat(directory, &st) != 0 || st.st_uid == scope->plan->uid;
+		if (saved == EROFS || (!is_owner && (saved == EACCES || saved == EPERM)))
+			return 1;
+		errno = saved;
+		hl_err_sys(err, HLC_74, "cannot make '%s', which the command must not", folder);
+		return hl_err_help(err, "make that directory, or let the mount be read-only");
+	}
+	/* It is the directory's owner's to remove; inside it is read-only. */
+	if (geteuid() == 0 &&
+	    (stat(directory, &st) != 0 || lchown(folder, st.st_uid, st.st_gid) != 0))
+		return hl_err_sys(err, HLC_74, "cannot hand '%s' to its directory's owner", folder);
+	return 0;
+}
+
 /* `.hermes` of a writable mount, also when no policy came from it: a run that begins there looks
  * there. */
 static int
-protect_mounts(struct plan *plan, size_t mounts_len, struct hl_err *err)
+protect_mounts(const struct fs_scope *scope, size_t mounts_len, struct hl_err *err)
 {
-	struct stat st;
+	struct plan *plan = scope->plan;
 
 	for (size_t i = 0; i < mounts_len; i++) {
 		const struct plan_mount *mount = &plan->mounts[i];
@@ -102,8 +160,75 @@ protect_mounts(struct plan *plan, size_t mounts_len, struct hl_err *err)
 		HL_AUTO_FREE char *folder = hl_path_normalise(mount->src, ".hermes");
 		if (folder == NULL)
 			return hl_err_oom(err);
-		if (lstat(folder, &st) == 0 && protect_folder(plan, i, folder, err) != 0)
+		int rc = close_directory(scope, mount->src, folder, err);
+		if (rc < 0 || (rc == 0 && protect_folder(plan, i, folder, err) != 0))
 			return -1;
+	}
+	if (plan->home.kind != PLAN_HOME_BIND || plan->home.src == NULL)
+		return 0;
+	HL_AUTO_FREE char *folder = hl_path_normalise(plan->home.src, ".hermes");
+	if (folder == NULL)
+		return hl_err_oom(err);
+	return close_directory(scope, plan->home.src, folder, err) < 0 ? -1 : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * fs.protect
+ */
+/* Does the mount show path, or has another mount its place? */
+static bool
+shows(const struct plan *plan, size_t index, const char *path)
+{
+	const struct plan_mount *mount = &plan->mounts[index];
+	HL_AUTO_FREE char *dst = hl_path_normalise(mount->dst, path + strlen(mount->src) + 1);
+	if (dst == NULL)
+		return false;
+	const struct plan_mount *best = plan_mount_at(plan, dst);
+	return best != NULL && best->is_writable && hl_path_is_beneath(path, best->src) &&
+	       strcmp(path + strlen(best->src), dst + strlen(best->dst)) == 0;
+}
+
+/* What is a link cannot be kept as it is: the link could be replaced. Refused when somebody asked
+ * for it, left out of the built-in list. */
+static int
+protect_listed(struct plan *plan, size_t index, const struct policy_item *item, bool is_asked,
+    struct hl_err *err)
+{
+	struct stat st;
+	HL_AUTO_FREE char *path = hl_path_normalise(plan->mounts[index].src, item->text);
+
+	if (path == NULL)
+		return hl_err_oom(err);
+	if (lstat(path, &st) != 0 || !shows(plan, index, path))
+		return 0;
+	const struct part part = { .mount = index, .path = path, .origin = &item->origin };
+	if (protect(plan, &part, err) == 0)
+		return 0;
+	if (err->code != HLC_74)
+		return -1;
+	if (!is_asked) {
+		*err = (struct hl_err){ 0 };
+		return 0;
+	}
+	hl_err_set(err, HLD_01, "fs.protect: '%.200s' is, or lies behind, a symbolic link", path);
+	err->where = item->origin.where;
+	return hl_err_help(err, "name what the link leads to");
+}
+
+int
+plan_protect_paths(const struct fs_scope *scope, struct hl_err *err)
+{
+	const struct policy_value *value = policy_get(scope->policy, POLICY_FS_PROTECT);
+	struct plan *plan = scope->plan;
+	size_t mounts_len = plan->mounts_len;
+
+	for (size_t i = 0; i < mounts_len; i++) {
+		const struct plan_mount *mount = &plan->mounts[i];
+		if (!mount->is_writable || mount->is_file || mount->is_volume)
+			continue;
+		for (size_t k = 0; k < value->items_len; k++)
+			if (protect_listed(plan, i, &value->items[k], value->is_explicit, err) != 0)
+				return -1;
 	}
 	return 0;
 }
@@ -132,5 +257,5 @@ plan_protect_policies(const struct fs_scope *scope, struct hl_err *err)
 				return -1;
 		}
 	}
-	return protect_mounts(plan, mounts_len, err);
+	return protect_mounts(scope, mounts_len, err);
 }

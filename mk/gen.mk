@@ -7,7 +7,7 @@ $(B)/gen/levels.h: mk/embed-text.sh $(wildcard policy/levels/*.yaml)
 	$(Q)sh mk/embed-text.sh $(wildcard policy/levels/*.yaml) >$@
 
 # The generator runs at build time, on this machine, with libseccomp; the launcher does not need it.
-$(B)/gen-seccomp: confine/gen/gen-seccomp.c confine/syscalls.def
+$(B)/gen-seccomp: confine/gen/gen-seccomp.c confine/gen/rules.h confine/syscalls.def
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(lang) $(warn-common) -O1 -g -o $@ $< -lseccomp

@@ -127,6 +127,38 @@ add_named(struct policy_file_list *list, const struct policy_load_request *reque
 	return add(list, request->cwd, path != NULL ? path : name, path != NULL ? path : name, err);
 }
 
+/* Made by a run that could write there and found no policy (launcher/plan_protect.c): the directory
+ * and all below it may hold what a command left. An empty .hermes that somebody else made says the
+ * same, and one with anything in it does not. */
+static bool
+is_closed(const char *dir)
+{
+	struct dirent *entry;
+	struct hl_buf path;
+	bool is_empty = true;
+
+	hl_buf_init(&path, 4096);
+	hl_buf_putf(&path, "%s/.hermes", strcmp(dir, "/") == 0 ? "" : dir);
+	DIR *stream = path.failed ? NULL : opendir(path.data);
+	hl_buf_done(&path);
+	if (stream == NULL)
+		return false;
+	while (is_empty && (entry = readdir(stream)) != NULL)
+		is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	closedir(stream);
+	return is_empty;
+}
+
+static int
+refuse_closed(const char *dir, const char *found, struct hl_err *err)
+{
+	hl_err_set(err, HLC_74,
+	    "policy '%.150s' lies below '%.150s', where a command could write and no policy was",
+	    found, dir);
+	return hl_err_help(err,
+	    "move the policy to .hermes/ there, name it with --policy, or remove the empty .hermes");
+}
+
 /* Every local policy from dir upward, the nearest first. */
 static int
 find_local(const char *cwd, struct hl_strv *found, struct hl_err *err)
@@ -140,9 +172,12 @@ find_local(const char *cwd, struct hl_strv *found, struct hl_err *err)
 		struct hl_buf path;
 		hl_buf_init(&path, 4096);
 		hl_buf_putf(&path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, local_name);
-		if (!path.failed && lstat(path.data, &st) == 0)
+		bool is_here = !path.failed && lstat(path.data, &st) == 0;
+		if (is_here)
 			hl_strv_add(found, path.data);
 		hl_buf_done(&path);
+		if (!is_here && found->len > 0 && is_closed(dir))
+			return refuse_closed(dir, found->v[found->len - 1], err);
 		char *slash = strrchr(dir, '/');
 		if (slash == NULL || strcmp(dir, "/") == 0)
 			return hl_strv_check(found, "policy files", err);

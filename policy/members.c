@@ -160,6 +160,42 @@ read_cap(struct policy_reader *r, const struct node *node, const char *text, con
 	return false;
 }
 
+/* Which names are system calls is for whoever makes the filter to say. */
+static bool
+read_syscall(struct policy_reader *r, const struct node *node, const char *text,
+    const char **ret_text)
+{
+	static const char bytes[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+	size_t len = strlen(text);
+
+	*ret_text = text;
+	if (len < 32 && text[strspn(text, bytes)] == '\0')
+		return true;
+	policy_diag_error(r->diag, HLP_07, policy_at(node),
+	    "\"%.40s\" is not the name of a system call", text);
+	policy_diag_help(r->diag, "write it as in syscalls(2), in small letters");
+	return false;
+}
+
+/* Below each writable directory: a path without a beginning. */
+static bool
+read_protect(struct policy_reader *r, const struct node *node, const char *text,
+    const char **ret_text)
+{
+	char path[POLICY_SCALAR_MAX + 2];
+
+	*ret_text = text;
+	snprintf(path, sizeof(path), "/%s", text);
+	if (text[0] != '/' && text[0] != '~' && text[0] != '$' && strpbrk(text, "*?") == NULL &&
+	    hl_path_is_normal(path))
+		return true;
+	policy_diag_error(r->diag, HLP_14, policy_at(node),
+	    "fs.protect must be a relative path in normal form, not \"%.60s\"", text);
+	policy_diag_help(r->diag,
+	    "write it as it lies in a writable directory, such as .git/hooks; no pattern, no ..");
+	return false;
+}
+
 static bool
 is_pattern(const char *text)
 {
@@ -286,7 +322,9 @@ policy_read_member(struct policy_reader *r, enum policy_field field, const struc
 		[POLICY_BACKENDS] = { read_backend },
 		[POLICY_PROCESS_USER] = { read_user },
 		[POLICY_PROCESS_CAPS] = { read_cap },
+		[POLICY_PROCESS_SECCOMP_DENY] = { read_syscall },
 		[POLICY_FS_DENY] = { read_deny },
+		[POLICY_FS_PROTECT] = { read_protect },
 		[POLICY_ENV_PASS] = { read_pass },
 		[POLICY_IMAGE] = { read_image },
 		[POLICY_DOCKER_ENDPOINT] = { read_endpoint },

@@ -21,6 +21,7 @@
 #include "base/banned.h"
 
 enum {
+	SECCOMP_MAX = 1024 * 1024,
 	TEXT_MAX = 64 * 1024,
 	SHM_SMALLEST = 4096
 };
@@ -158,13 +159,31 @@ add_user(struct docker_settings *settings, const struct plan *plan)
 	docker_settings_add(settings, DOCKER_USER, text, &plan->user_origin);
 }
 
+int
+docker_seccomp_json(const struct plan *plan, char **ret_json, struct hl_err *err)
+{
+	struct hl_buf text HL_AUTO(hl_buf_done) = { 0 };
+
+	*ret_json = NULL;
+	hl_buf_init(&text, SECCOMP_MAX);
+	if (confine_filter_json(plan->seccomp, &plan->seccomp_deny, &text, err) != 0)
+		return -1;
+	if (text.len == 0)
+		return 0;
+	*ret_json = hl_buf_take(&text);
+	return *ret_json != NULL ? 0 : hl_err_oom(err);
+}
+
 char *
 docker_seccomp_path(const struct plan *plan)
 {
-	const char *json = confine_profile_json(plan->seccomp);
 	char sha256[HL_SHA256_HEX_SIZE];
 	char *path = NULL;
+	struct hl_err ignored;
+	char *json HL_AUTO_FREE = NULL;
 
+	if (docker_seccomp_json(plan, &json, &ignored) != 0 || json == NULL)
+		return NULL;
 	hl_sha256_text(json, strlen(json), sha256);
 	if (asprintf(&path, "%s/seccomp/%s.json", plan->state_dir, sha256) < 0)
 		return NULL;
@@ -176,8 +195,13 @@ static void
 add_seccomp(struct docker_settings *settings, const struct plan *plan)
 {
 	const struct hl_origin *origin = &plan->seccomp_origin;
-	const char *json = confine_profile_json(plan->seccomp);
+	char *json HL_AUTO_FREE = NULL;
+	struct hl_err ignored;
 
+	if (docker_seccomp_json(plan, &json, &ignored) != 0) {
+		settings->failed = true;
+		return;
+	}
 	if (json == NULL) {
 		/* Said, or the engine's own default would apply and explain would be wrong. */
 		docker_settings_add(settings, DOCKER_SECURITY_OPT, "seccomp=unconfined", origin);

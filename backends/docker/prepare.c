@@ -86,8 +86,10 @@ docker_make_dir(const struct plan *plan, const char *name, struct hl_err *err)
 static int
 write_seccomp(const struct plan *plan, struct hl_err *err)
 {
-	const char *json = confine_profile_json(plan->seccomp);
+	char *json HL_AUTO_FREE = NULL;
 
+	if (docker_seccomp_json(plan, &json, err) != 0)
+		return -1;
 	if (json == NULL)
 		return 0;
 	char *path HL_AUTO_FREE = docker_seccomp_path(plan);

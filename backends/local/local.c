@@ -138,7 +138,8 @@ backend_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_
 	if (plan->landlock && kernel.landlock_abi < 1)
 		control_gaps_add(&gaps, CONTROL_LANDLOCK, plan->landlock_may_degrade,
 		    "this kernel has no Landlock, or it is not switched on");
-	if (plan->seccomp != CONFINE_PROFILE_NONE && !kernel.has_seccomp)
+	if ((plan->seccomp != CONFINE_PROFILE_NONE || plan->seccomp_deny.len > 0) &&
+	    !kernel.has_seccomp)
 		control_gaps_add(&gaps, CONTROL_SECCOMP, false,
 		    "this kernel has no system call filters");
 	if (probe_limits(plan, &gaps, err) != 0)

@@ -328,11 +328,13 @@ lower_process(const struct plan *plan, const struct local_host *host, struct low
 	struct confinement *confinement = &lowered->confinement;
 	static const char *const profiles[CONFINE_PROFILE_MAX] = { "strict", "default", "broad",
 		"none" };
-	size_t len;
+
+	struct confine_program program;
+	bool has_filter = plan->seccomp != CONFINE_PROFILE_NONE || plan->seccomp_deny.len > 0;
 
 	if (check_user(plan, host, err) != 0)
 		return -1;
-	if (!plan->no_new_privs && (plan->landlock || plan->seccomp != CONFINE_PROFILE_NONE))
+	if (!plan->no_new_privs && (plan->landlock || has_filter))
 		return hl_err_set(err, HLB_28,
 		    "process.no_new_privs cannot be off together with a system call filter or"
 		    " Landlock: the kernel takes neither without it");
@@ -347,25 +349,21 @@ lower_process(const struct plan *plan, const struct local_host *host, struct low
 	confinement->caps_effective = caps;
 	if (plan->no_new_privs)
 		confinement->flags |= CONFINE_NO_NEW_PRIVS;
-	if (plan->seccomp != CONFINE_PROFILE_NONE) {
-		const struct confine_bpf *bpf = confine_profile_bpf(plan->seccomp, &len);
-		if (bpf == NULL || len == 0)
-			return hl_err_set(err, HLB_28,
-			    "there is no system call filter '%s' for"
-			    " this machine",
-			    profiles[plan->seccomp]);
-		confinement->bpf = calloc(len, sizeof(*confinement->bpf));
-		if (confinement->bpf == NULL)
-			return hl_err_oom(err);
-		memcpy(confinement->bpf, bpf, len * sizeof(*bpf));
-		confinement->bpf_len = len;
+	if (confine_filter(confine_arch_native(), plan->seccomp, &plan->seccomp_deny, &program,
+		err) != 0)
+		return -1;
+	confinement->bpf = program.bpf;
+	confinement->bpf_len = program.len;
+	if (confinement->bpf_len > 0)
 		confinement->flags |= CONFINE_SECCOMP;
-	}
 	lowered_line(lowered, &plan->user_origin, "user %u:%u", plan->uid, plan->gid);
 	caps_line(lowered, plan, caps);
 	lowered_line(lowered, &plan->no_new_privs_origin, "no_new_privs %s",
 	    plan->no_new_privs ? "on" : "off");
 	lowered_line(lowered, &plan->seccomp_origin, "seccomp %s", profiles[plan->seccomp]);
+	for (size_t i = 0; i < plan->seccomp_deny.len; i++)
+		lowered_line(lowered, &plan->seccomp_deny_origin, "seccomp denies %s",
+		    plan->seccomp_deny.v[i]);
 	return 0;
 }
 

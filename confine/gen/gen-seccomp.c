@@ -1,7 +1,8 @@
 /*
- * Prints build/gen/profiles.h: the profiles strict, default and broad as BPF programs for this
- * machine's architecture, and the same sets as OCI profiles (JSON) for container engines. Runs at
- * build time, so that a start needs no filter compiler; libseccomp gives the numbers.
+ * Prints build/gen/profiles.h: the profiles strict, default and broad as BPF programs for each
+ * architecture, the same sets as profiles (JSON) for container engines, and the numbers of every
+ * name, by which further calls are denied. Runs at build time, so that a start needs no filter
+ * compiler; libseccomp gives the numbers.
  *
  * The program is a binary tree over ranges of numbers with the same answer, which is a third of
  * what a general compiler makes of these rules and is loaded at every start. A rule looks at the
@@ -27,146 +28,33 @@
 
 #include <seccomp.h>
 
+#include "confine/gen/rules.h"
+
 #include "base/banned.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-#if defined(__x86_64__)
-# define NATIVE_AUDIT AUDIT_ARCH_X86_64
-# define NATIVE_OCI   "SCMP_ARCH_X86_64"
-#elif defined(__aarch64__)
-# define NATIVE_AUDIT AUDIT_ARCH_AARCH64
-# define NATIVE_OCI   "SCMP_ARCH_AARCH64"
-#else
-# error "an architecture that this program was not taught"
-#endif
-
-enum set {
-	STRICT,
-	DEFAULT,
-	BROAD,
-	NEVER,
-	ABSENT
-};
-
-enum answer {
-	ANSWER_ALLOW,
-	ANSWER_REFUSE,
-	ANSWER_ABSENT
-};
-
-enum {
-	CONDITIONS_MAX = 6,
-	CLAUSES_MAX = 4,
-	PROGRAM_MAX = 4096,
-	CALLS_MAX = 1024,
-	CUBES_MAX = 1024,
-};
-
-/* (argument & mask) == value, or the opposite. */
-struct condition {
-	unsigned argument;
-	uint32_t mask, value;
-	bool is_not;
-	bool is_set;
-};
-
-#define IS(arg, number)                \
- {                                     \
-  arg, UINT32_MAX, number, false, true \
- }
-#define IS_NOT(arg, number)           \
- {                                    \
-  arg, UINT32_MAX, number, true, true \
- }
-#define ANY_OF(arg, bits)  \
- {                         \
-  arg, bits, 0, true, true \
- }
-#define FIELD(arg, bits, number) \
- {                               \
-  arg, bits, number, false, true \
- }
-
-/* Refused with EPERM when all conditions of any clause hold; profiles above last are not held to
- * it. */
-struct rule {
+/* In the order of enum confine_arch. */
+struct arch {
 	const char *name;
-	enum set last;
-	bool is_terse; /* in an OCI profile what is refused gets the default answer: fewer rules */
-	struct condition clauses[CLAUSES_MAX][CONDITIONS_MAX];
+	uint32_t token, audit;
 };
 
-/* CLONE_NEW* of clone(2); unshare(2) has the time namespace as well, whose bit clone cannot use. */
-#define NAMESPACES 0x7e020000
-
-static const struct rule rules[] = {
-	{ "clone", DEFAULT, false, { { ANY_OF(0, NAMESPACES) } } },
-	{ "unshare", DEFAULT, false, { { ANY_OF(0, NAMESPACES | 0x80) } } },
-	/* Families unix, inet, inet6 and netlink; of netlink only route. Protocols past one byte
-	 * are MPTCP (262) and SMC (256), which pass by Landlock's rules for TCP. */
-	{ "socket", DEFAULT, false,
-	    { { IS_NOT(0, 1), IS_NOT(0, 2), IS_NOT(0, 10), IS_NOT(0, 16) },
-		{ IS(0, 16), IS_NOT(2, 0) }, { IS(0, 2), ANY_OF(2, 0xffffff00) },
-		{ IS(0, 10), ANY_OF(2, 0xffffff00) } } },
-	{ "socketpair", DEFAULT, true, { { IS_NOT(0, 1) } } },
-	/* MSG_FASTOPEN connects where connect(2) is refused. */
-	{ "sendto", DEFAULT, false, { { ANY_OF(3, 0x20000000) } } },
-	{ "sendmsg", DEFAULT, false, { { ANY_OF(2, 0x20000000) } } },
-	{ "sendmmsg", DEFAULT, false, { { ANY_OF(3, 0x20000000) } } },
-	/* SOL_TCP: TCP_FASTOPEN, TCP_FASTOPEN_CONNECT, TCP_ULP (an entry to other protocols). */
-	{ "setsockopt", DEFAULT, false,
-	    { { IS(1, 6), IS(2, 23) }, { IS(1, 6), IS(2, 30) }, { IS(1, 6), IS(2, 31) } } },
-	/* TIOCSTI, TIOCLINUX: bytes into the terminal's input. TIOCSETD: another line discipline.
-	 */
-	{ "ioctl", NEVER, false, { { IS(1, 0x5412) }, { IS(1, 0x541c) }, { IS(1, 0x5423) } } },
-	/* Allowed are PER_LINUX, PER_LINUX32, both with UNAME26, and the question. */
-	{ "personality", DEFAULT, true,
-	    { { IS_NOT(0, 0), IS_NOT(0, 8), IS_NOT(0, 0x20000), IS_NOT(0, 0x20008),
-		IS_NOT(0, UINT32_MAX) } } },
-	/* Process 1 is the runner, which has the command's user: its limits and its share of the
-	 * processor are not the command's to change. Targets are a process, a group or, in all
-	 * else, a thread; the runner leads group 1 and has one thread. */
-	{ "prlimit64", DEFAULT, true, { { IS(0, 1) } } },
-	{ "sched_setaffinity", DEFAULT, true, { { IS(0, 1) } } },
-	{ "sched_setattr", DEFAULT, true, { { IS(0, 1) } } },
-	{ "sched_setparam", DEFAULT, true, { { IS(0, 1) } } },
-	{ "sched_setscheduler", DEFAULT, true, { { IS(0, 1) } } },
-	{ "setpriority", DEFAULT, true, { { IS(0, 0), IS(1, 1) }, { IS(0, 1), IS(1, 1) } } },
-	{ "ioprio_set", DEFAULT, true, { { IS(0, 1), IS(1, 1) }, { IS(0, 2), IS(1, 1) } } },
-	/* RENAME_WHITEOUT makes a device that hides files of a layer below. */
-	{ "renameat2", DEFAULT, false, { { ANY_OF(4, 4) } } },
-	/* Devices: S_IFCHR (also 0:0, a whiteout, which needs no capability), S_IFBLK. */
-	{ "mknod", DEFAULT, false,
-	    { { FIELD(1, 0170000, 020000) }, { FIELD(1, 0170000, 060000) } } },
-	{ "mknodat", DEFAULT, false,
-	    { { FIELD(2, 0170000, 020000) }, { FIELD(2, 0170000, 060000) } } },
-};
-
-/* The upper half of an argument, for conditions. */
-#define HIGH(arg) (6 + (arg))
-
-/*
- * Answered with success and not done, in every profile: a core limit of 1, which the sandbox has,
- * is the kernel's word for "not even to a pipe" (core(5)). A command that lowers it to 0, as some
- * do out of care, would have its crash start the host's core_pattern program, outside and as root.
- * Not in the OCI form, which has no such answer.
- */
-static const struct rule pretences[] = {
-	{ "setrlimit", NEVER, false, { { IS(0, 4) } } },
-	{ "prlimit64", NEVER, false,
-	    { { IS(1, 4), IS_NOT(2, 0) }, { IS(1, 4), IS_NOT(HIGH(2), 0) } } },
+static const struct arch archs[] = {
+	{ "x86_64", SCMP_ARCH_X86_64, AUDIT_ARCH_X86_64 },
+	{ "aarch64", SCMP_ARCH_AARCH64, AUDIT_ARCH_AARCH64 },
 };
 
 struct call {
 	const char *name;
 	enum set set;
-	int number; /* given, then resolved; < 0: not on this architecture */
+	int given;  /* 0: libseccomp's */
+	int number; /* resolved; < 0: not on this architecture */
 	const struct rule *rule, *pretence;
 };
 
 static struct call calls[] = {
-#define SYSCALL(name, set, number) { #name, set, number, NULL, NULL },
+#define SYSCALL(name, set, number) { #name, set, number, 0, NULL, NULL },
 #include "confine/syscalls.def"
 #undef SYSCALL
 };
@@ -186,6 +74,14 @@ by_number(const void *a, const void *b)
 	return left->number < right->number ? -1 : left->number > right->number ? 1 : 0;
 }
 
+static int
+by_name(const void *a, const void *b)
+{
+	const struct call *left = a, *right = b;
+
+	return strcmp(left->name, right->name);
+}
+
 /* A name that no architecture knows is a slip of the pen. */
 static bool
 exists_elsewhere(const char *name)
@@ -195,15 +91,22 @@ exists_elsewhere(const char *name)
 	       seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86, name) >= 0;
 }
 
+static int
+number_of(const struct call *call, const struct arch *arch)
+{
+	if (call->given != 0)
+		return call->given;
+	int number = seccomp_syscall_resolve_name_arch(arch->token, call->name);
+	if (number < 0 && !exists_elsewhere(call->name))
+		die("unknown system call", call->name);
+	return number < 0 ? -1 : number;
+}
+
 static void
-resolve(void)
+resolve(const struct arch *arch)
 {
 	for (size_t i = 0; i < COUNT(calls); i++) {
-		if (calls[i].number == 0) {
-			calls[i].number = seccomp_syscall_resolve_name(calls[i].name);
-			if (calls[i].number < 0 && !exists_elsewhere(calls[i].name))
-				die("unknown system call", calls[i].name);
-		}
+		calls[i].number = number_of(&calls[i], arch);
 		for (size_t k = 0; k < COUNT(rules); k++)
 			if (strcmp(rules[k].name, calls[i].name) == 0)
 				calls[i].rule = &rules[k];
@@ -371,19 +274,19 @@ make_ranges(struct range *ranges, enum set profile)
 }
 
 static void
-print_program(const char *name, enum set profile)
+print_program(const struct arch *arch, const char *name, enum set profile)
 {
 	static struct program program;
 	static struct range ranges[CALLS_MAX];
 
 	program.len = 0;
 	emit(&program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, arch));
-	size_t test = emit(&program, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_AUDIT);
+	size_t test = emit(&program, BPF_JMP | BPF_JEQ | BPF_K, arch->audit);
 	program.code[test].jt = 1;
 	emit(&program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 	emit(&program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr));
 	emit_tree(&program, ranges, make_ranges(ranges, profile));
-	printf("static const struct confine_bpf seccomp_bpf_%s[] = {\n", name);
+	printf("static const struct confine_bpf seccomp_%s_%s[] = {\n", arch->name, name);
 	for (size_t i = 0; i < program.len; i++)
 		printf("\t{ 0x%02x, %u, %u, 0x%08" PRIx32 " },\n", program.code[i].code,
 		    program.code[i].jt, program.code[i].jf, program.code[i].k);
@@ -537,10 +440,13 @@ print_json(const char *name, enum set profile)
 	json_file = open_memstream(&json, &json_len);
 	if (json_file == NULL)
 		die("out of memory", name);
+	/* Of archMap an engine takes its own entry; of "architectures" it would take all, and make
+	 * a filter for each. */
 	fprintf(json_file,
-	    "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":%d,\"architectures\":[\"%s\"],"
-	    "\"syscalls\":[",
-	    ENOSYS, NATIVE_OCI);
+	    "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":%d,\"archMap\":["
+	    "{\"architecture\":\"SCMP_ARCH_X86_64\",\"subArchitectures\":[]},"
+	    "{\"architecture\":\"SCMP_ARCH_AARCH64\",\"subArchitectures\":[]}],\"syscalls\":[",
+	    ENOSYS);
 	json_names(profile, ANSWER_ALLOW, "\"action\":\"SCMP_ACT_ALLOW\"");
 	fprintf(json_file, ",");
 	json_names(profile, ANSWER_REFUSE, "\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":1");
@@ -561,19 +467,44 @@ print_json(const char *name, enum set profile)
 	free(json);
 }
 
+/* Every name with its number on each architecture, sorted by name. */
+static void
+print_numbers(void)
+{
+	qsort(calls, COUNT(calls), sizeof(calls[0]), by_name);
+	printf("static const struct seccomp_number seccomp_numbers[] = {\n");
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		if (strlen(calls[i].name) >= NAME_SIZE)
+			die("a name too long", calls[i].name);
+		printf("\t{ \"%s\", %s, {", calls[i].name,
+		    calls[i].set == ABSENT ? "true" : "false");
+		for (size_t k = 0; k < COUNT(archs); k++)
+			printf(" %d,", number_of(&calls[i], &archs[k]));
+		printf(" } },\n");
+	}
+	printf("};\n\n");
+}
+
 int
 main(void)
 {
 	static const char *const names[] = { "strict", "default", "broad" };
 
-	resolve();
 	printf("/* Made by confine/gen/gen-seccomp.c: do not edit. */\n"
 	       "#ifndef HL_GEN_PROFILES_H\n#define HL_GEN_PROFILES_H\n\n"
 	       "#include \"confine/confine.h\"\n\n");
-	for (size_t i = 0; i < COUNT(names); i++) {
-		print_program(names[i], (enum set)i);
-		print_json(names[i], (enum set)i);
+	/* Names in place: pointers would be relocated at every start. */
+	printf("struct seccomp_number {\n\tchar name[%d];\n\tbool is_absent;\n"
+	       "\tint16_t numbers[CONFINE_ARCH_MAX]; /* -1: not there */\n};\n\n",
+	    NAME_SIZE);
+	for (size_t k = 0; k < COUNT(archs); k++) {
+		resolve(&archs[k]);
+		for (size_t i = 0; i < COUNT(names); i++)
+			print_program(&archs[k], names[i], (enum set)i);
 	}
+	print_numbers();
+	for (size_t i = 0; i < COUNT(names); i++)
+		print_json(names[i], (enum set)i);
 	printf("#endif\n");
 	return 0;
 }

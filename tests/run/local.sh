@@ -22,6 +22,8 @@ Y
 strict=$(local_policy strict <<<'local: {isolation: strict}')
 proxy=$(local_policy proxy <<<'network: {mode: proxy}')
 rooted=$(local_policy rooted <<<'process: {allow_root: true}')
+unprotected=$(local_policy unprotected <<<'fs: {protect: []}')
+denied=$(local_policy denied <<<'process: {seccomp: {deny: [mkdir, mkdirat]}}')
 scrub=$(policy scrub <<'Y'
 version: 1
 id: local/scrub
@@ -117,6 +119,33 @@ for caller in $CALLERS; do
 	# The pipe is the caller's own, as it is when a program starts the launcher.
 	out=$(as "$caller" sh -c '"$0" --policy "$1" -- sh -c "echo again >/dev/stderr" 2>&1 | cat' "$LAUNCH" "$plain")
 	is "$caller: output through a pipe can be opened again" "$out" again
+
+	# A command cannot leave a policy for the next run: .hermes is there, empty and read-only, and says so.
+	is "$caller: an empty .hermes is made where there was none" "$(ls -A "$TMP/work.$caller/.hermes")" ""
+	out=$(run --policy "$plain" -- sh -c 'echo x >.hermes/policy.yaml; mv .hermes a; rmdir .hermes; mkdir -p sub/.hermes &&
+		printf "version: 1\nid: evil/x\nlevel: open@1\n" >sub/.hermes/policy.yaml && chmod 600 sub/.hermes/policy.yaml && chmod 755 sub sub/.hermes && echo planted' 2>/dev/null)
+	is "$caller: one further down can be planted" "$out" planted
+	[ "$caller" != root ] || { chown -R 0:0 "$TMP/work.root/sub" && chmod 755 "$TMP/work.root"; }
+	sub() { (as_exec "$caller" sh -c 'cd sub && exec "$0" "$@"' "$LAUNCH" "$@"); }
+	status_is "$caller: and is not obeyed (HLC-74)" 125 sub -- true
+	like "$caller: HLC-74 is told" "$out" 'HLC-74'
+	rmdir "$TMP/work.$caller/.hermes"
+	status_is "$caller: its sibling without the mark is" 0 sub -- true
+	rm -rf "$TMP/work.$caller/sub"
+	[ "$caller" != root ] || chmod 777 "$TMP/work.root"
+
+	mkdir -p "$TMP/work.$caller/.git/hooks"
+	echo old | tee "$TMP/work.$caller/.git/config" >"$TMP/work.$caller/.git/hooks/pre-commit"
+	chmod -R a+rwX "$TMP/work.$caller/.git"
+	out=$(run --policy "$plain" -- sh -c 'echo new >.git/config; echo new >.git/hooks/pre-commit; rm -f .git/config; mv .git away; touch .git/index && cat .git/config .git/hooks/pre-commit' 2>/dev/null)
+	is "$caller: fs.protect keeps hooks and settings of git, and leaves the rest" "$out" "$(printf 'old\nold')"
+	out=$(run --policy "$unprotected" -- sh -c 'echo new >.git/config; echo new >.git/hooks/pre-commit; cat .git/config .git/hooks/pre-commit' 2>/dev/null)
+	is "$caller: its sibling without fs.protect does not" "$out" "$(printf 'new\nnew')"
+	rm -rf "$TMP/work.$caller/.git"
+
+	status_is "$caller: process.seccomp.deny refuses a call" 1 run --policy "$denied" -- sh -c 'mkdir x || exit 1'
+	like "$caller: with EPERM" "$out" 'Operation not permitted'
+	status_is "$caller: its sibling makes it" 0 run --policy "$plain" -- sh -c 'mkdir x && rmdir x'
 
 	mkdir -p "$TMP/work.$caller/.hermes"
 	echo 'version: 1' >"$TMP/work.$caller/.hermes/policy.yaml"

@@ -34,7 +34,8 @@ test_home_bind(void **state)
 	char text[512];
 
 	make_dir(at(fixture, "other-home"));
-	snprintf(text, sizeof(text), "fs: {home: {kind: bind, src: %s}}\n",
+	snprintf(text, sizeof(text),
+	    "local: {isolation: confined}\nfs: {home: {kind: bind, src: %s}}\n",
 	    at(fixture, "other-home"));
 	if (load_text(fixture, "open@1", text) != 0)
 		fail_msg("policy: %s", fixture->err.msg);
@@ -43,6 +44,7 @@ test_home_bind(void **state)
 	assert_string_equal(fixture->plan.home.src, at(fixture, "other-home"));
 	assert_int_not_equal(fixture->plan.home.ino, 0);
 	assert_int_equal(load_text(fixture, "open@1",
+			     "local: {isolation: confined}\n"
 			     "fs: {home: {kind: bind, src: \"${home}\"}}\n"),
 	    0);
 	assert_int_equal(build_plan(fixture), -1);

@@ -200,9 +200,18 @@ the_local_policy_is_looked_for_upward(void **state)
 	    "acme/inner");
 	assert_int_equal(policy_get(t.policy, POLICY_LIMITS_PIDS)->number, 10);
 	assert_int_equal(policy_get(t.policy, POLICY_LIMITS_FILES)->number, 20);
-	remove_file("a/.hermes/policy.yaml");
-	remove_dir("a/.hermes");
+	/* An empty .hermes above: what is below may be a command's (HLC-74); what is in it is not.
+	 */
 	remove_file(".hermes/policy.yaml");
+	assert_int_equal(load_from("a/b", NULL, NULL, NULL), -1);
+	assert_int_equal(t.err.code, HLC_74);
+	stack_write(".hermes/other", "x", 1);
+	assert_int_equal(load_from("a/b", NULL, NULL, NULL), 0);
+	remove_file(".hermes/other");
+	remove_file("a/.hermes/policy.yaml");
+	assert_int_equal(load_from("a/b", NULL, NULL, NULL), -1);
+	assert_int_equal(t.err.code, HLU_03);
+	remove_dir("a/.hermes");
 	remove_dir(".hermes");
 	remove_dir("a/b");
 	remove_dir("a");

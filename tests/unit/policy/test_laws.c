@@ -83,7 +83,8 @@ put_process(struct hl_buf *out)
 	put_number(out, "no_new_privs", ONE_OF("true", "false"));
 	hl_buf_puts(out, "  ");
 	put_number(out, "allow_root", ONE_OF("true", "false"));
-	hl_buf_putf(out, "  seccomp: {profile: %s}\n", ONE_OF("default", "broad", "none"));
+	hl_buf_putf(out, "  seccomp: {profile: %s, deny: [%s]}\n",
+	    ONE_OF("default", "broad", "none"), ONE_OF("", "ptrace", "bpf, ptrace"));
 }
 
 static void
@@ -178,7 +179,8 @@ put_field_bound(struct hl_buf *out, struct policy_arena *arena, enum policy_fiel
 	struct policy_refs flat;
 
 	hl_buf_putf(out, "%s %d ", policy_field_key(field), (int)state->is_bounded);
-	if (field == POLICY_FS_DENY) {
+	if (field == POLICY_FS_DENY || field == POLICY_FS_PROTECT ||
+	    field == POLICY_PROCESS_SECCOMP_DENY) {
 		struct hl_strv denied;
 		hl_strv_init(&denied, 64);
 		for (size_t i = 0; i < state->items.len; i++)
