@@ -16,7 +16,7 @@ enum {
 	FLAGS_KNOWN = CONFINE_MOUNTS | CONFINE_LOOPBACK | CONFINE_IDENTITY | CONFINE_CAPS |
 		      CONFINE_NO_NEW_PRIVS | CONFINE_KEYRING | CONFINE_LANDLOCK | CONFINE_SECCOMP |
 		      CONFINE_HOSTNAME | CONFINE_CGROUP_NS | CONFINE_SEEN_IDENTITY |
-		      CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP,
+		      CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP | CONFINE_NO_TCP,
 	OP_FLAGS_KNOWN = CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC | CONFINE_OP_RECURSIVE |
 			 CONFINE_OP_FILE | CONFINE_OP_OPTIONAL | CONFINE_OP_SUBSET,
 	ACCESS_KNOWN = CONFINE_READ | CONFINE_WRITE | CONFINE_EXEC,
@@ -79,6 +79,8 @@ scalars_fault(const struct confinement *confinement)
 		return "unknown flag";
 	if (((flags & CONFINE_SECCOMP) != 0) != (confinement->bpf_len > 0))
 		return "a seccomp program and its flag must come together";
+	if ((flags & CONFINE_NO_TCP) != 0 && (flags & CONFINE_LANDLOCK) == 0)
+		return "TCP is refused by Landlock only";
 	if ((flags & CONFINE_HOSTNAME) != 0 &&
 	    (confinement->hostname == NULL || confinement->hostname[0] == '\0' ||
 		strlen(confinement->hostname) > HOSTNAME_MAX))

@@ -53,6 +53,7 @@ enum confine_flags {
 	CONFINE_SEEN_IDENTITY = 1 << 10, /* uid:gid */
 	CONFINE_SEEN_CAPS = 1 << 11,     /* no set has more than bounding */
 	CONFINE_SEEN_SECCOMP = 1 << 12,  /* a filter is on */
+	CONFINE_NO_TCP = 1 << 13,        /* with LANDLOCK: no TCP bind or connect, from ABI 4 on */
 };
 
 enum confine_step {
@@ -204,6 +205,8 @@ struct confine_kernel {
 };
 
 void confine_kernel_probe(struct confine_kernel *ret_kernel);
+/* The Landlock of this kernel alone; 0 = none. */
+int confine_landlock_abi(void);
 
 /* Limits by cgroup, v2 where the controller is there, else v1. */
 struct confine_limits {

@@ -30,8 +30,8 @@ enum {
 	STACK = 65536
 };
 
-static int
-landlock_abi(void)
+int
+confine_landlock_abi(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION);
 
@@ -139,7 +139,7 @@ void
 confine_kernel_probe(struct confine_kernel *ret_kernel)
 {
 	memset(ret_kernel, 0, sizeof(*ret_kernel));
-	ret_kernel->landlock_abi = landlock_abi();
+	ret_kernel->landlock_abi = confine_landlock_abi();
 	ret_kernel->has_seccomp = has_seccomp();
 	if (geteuid() == 0)
 		snprintf(ret_kernel->user_ns_cause, sizeof(ret_kernel->user_ns_cause),

@@ -38,7 +38,7 @@ enum {
 struct setting {
 	const char *file;
 	char value[48];
-	bool is_optional; /* a kernel built without it has nothing to limit there */
+	bool is_of_swap; /* a kernel without it may be left out where there is no swap */
 };
 
 enum {
@@ -74,7 +74,7 @@ memory_settings(const struct confine_limits *limits, bool is_v2,
 	/* v1 limits memory and swap together, v2 swap alone. */
 	settings[1].file = is_v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
 	snprintf(settings[1].value, sizeof(settings[1].value), "%llu", is_v2 ? 0ULL : bytes);
-	settings[1].is_optional = true;
+	settings[1].is_of_swap = true;
 	return 2;
 }
 
@@ -122,6 +122,10 @@ open_file(const struct making *making, const char *dir, const char *file, int fl
 	int len = snprintf(path, sizeof(path), "%s/%s", dir, file);
 	if (len < 0 || (size_t)len >= sizeof(path)) {
 		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (making->host->absent != NULL && strcmp(file, making->host->absent) == 0) {
+		errno = ENOENT;
 		return -1;
 	}
 	if ((flags & O_ACCMODE) != O_RDONLY)
@@ -292,14 +296,37 @@ make_group(struct making *making, struct confine_cgroup *cgroup)
 	return (int)cgroup->dirs_len++;
 }
 
+/* proc(5): a line of titles, then one for each swap area. What cannot be read may have some. */
+static bool
+has_swap(const struct making *making)
+{
+	char text[512];
+	HL_AUTO_FD int fd = open(making->host->swaps, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : hl_read_full(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return true;
+	text[n] = '\0';
+	const char *newline = strchr(text, '\n');
+	return newline != NULL && newline[1] != '\0';
+}
+
 static int
 apply_setting(const struct making *making, const char *dir, const struct setting *setting)
 {
 	char text[64];
 
 	if (write_file(making, dir, setting->file, setting->value) != 0) {
-		if (errno == ENOENT && setting->is_optional)
+		bool is_absent = errno == ENOENT && setting->is_of_swap;
+		if (is_absent && !has_swap(making))
 			return 0;
+		if (is_absent) {
+			snprintf(making->reason, REASON_SIZE,
+			    "this kernel does not count swap by group (%s; see swapaccount=1), and "
+			    "this host has swap",
+			    setting->file);
+			return -1;
+		}
 		snprintf(making->reason, REASON_SIZE, "%s=%s was not taken: %s", setting->file,
 		    setting->value, strerror(errno));
 		return -1;
@@ -363,6 +390,7 @@ confine_cgroup_create(const struct confine_limits *limits, const char *name,
 	static const struct cgroup_host host = {
 		.self_cgroup = "/proc/self/cgroup",
 		.mountinfo = "/proc/self/mountinfo",
+		.swaps = "/proc/swaps",
 	};
 
 	return confine_cgroup_create_at(&host, limits, name, ret_cgroup, err);

@@ -14,6 +14,8 @@
 struct cgroup_host {
 	const char *self_cgroup; /* "/proc/self/cgroup" */
 	const char *mountinfo;   /* "/proc/self/mountinfo" */
+	const char *swaps;       /* "/proc/swaps" */
+	const char *absent;      /* a control file that a test takes away; NULL on the real thing */
 	int open_flags;
 };
 

@@ -177,7 +177,9 @@ gather_resolver(const struct plan *plan, struct local_host *host, struct hl_err 
 int
 local_host_gather(const struct plan *plan, struct local_host *ret_host, struct hl_err *err)
 {
-	struct local_host host = { .uid = geteuid(), .gid = getegid() };
+	struct local_host host = { .uid = geteuid(),
+		.gid = getegid(),
+		.landlock_abi = plan->landlock ? confine_landlock_abi() : 0 };
 
 	host.entries = calloc(ENTRIES_MAX, sizeof(*host.entries));
 	host.binds = calloc(BINDS_MAX, sizeof(*host.binds));

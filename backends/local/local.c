@@ -228,7 +228,7 @@ encode_lock(const struct lowered *lowered, const struct control_gaps *gaps, stru
 	struct confinement confinement = lowered->confinement; /* borrows all of it */
 
 	if (control_gaps_find(gaps, CONTROL_LANDLOCK) != NULL)
-		confinement.flags &= ~(uint32_t)CONFINE_LANDLOCK;
+		confinement.flags &= ~(uint32_t)(CONFINE_LANDLOCK | CONFINE_NO_TCP);
 	return confine_encode(&confinement, &sandbox->lock, err);
 }
 

@@ -42,6 +42,7 @@ struct local_host {
 	size_t entries_len;
 	struct local_bind *binds; /* always read-only */
 	size_t binds_len;
+	int landlock_abi; /* 0 = none */
 };
 
 int local_host_gather(const struct plan *plan, struct local_host *ret_host,

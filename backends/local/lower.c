@@ -391,7 +391,8 @@ add_rule(struct lowered *lowered, uint32_t access, const char *path)
 /* Landlock grants beneath a path, so the writable places are added to a root that can be read.
  * /proc is not among them: what a command may write there it can do by system calls as well. */
 static int
-lower_rules(const struct plan *plan, struct lowered *lowered, struct hl_err *err)
+lower_rules(const struct plan *plan, const struct local_host *host, struct lowered *lowered,
+    struct hl_err *err)
 {
 	struct confinement *confinement = &lowered->confinement;
 	uint32_t all = CONFINE_READ | CONFINE_WRITE | CONFINE_EXEC;
@@ -414,7 +415,15 @@ lower_rules(const struct plan *plan, struct lowered *lowered, struct hl_err *err
 		    op->flags & CONFINE_OP_NOEXEC ? all & ~(uint32_t)CONFINE_EXEC : all, op->dst);
 	}
 	confinement->flags |= CONFINE_LANDLOCK;
-	lowered_line(lowered, NULL, "Landlock: %zu rules", confinement->rules_len);
+	/* Also to itself: a command of the default level may talk over its own loopback. */
+	bool has_no_tcp =
+	    plan->isolation == PLAN_ISOLATION_STRICT && plan->network == PLAN_NETWORK_NONE;
+	if (has_no_tcp)
+		confinement->flags |= CONFINE_NO_TCP;
+	if (host->landlock_abi > 0)
+		lowered_line(lowered, NULL, "Landlock ABI %d: %zu rules%s%s", host->landlock_abi,
+		    confinement->rules_len, has_no_tcp && host->landlock_abi >= 4 ? ", no TCP" : "",
+		    host->landlock_abi >= 6 ? ", no signal or abstract socket out" : "");
 	return 0;
 }
 
@@ -497,7 +506,7 @@ local_lower(const struct plan *plan, const struct local_host *host, struct lower
 	int status = lower_root(plan, host, &layout, ret_lowered, err);
 	free(layout.items);
 	if (status != 0 || lower_process(plan, host, ret_lowered, err) != 0 ||
-	    lower_rules(plan, ret_lowered, err) != 0)
+	    lower_rules(plan, host, ret_lowered, err) != 0)
 		return -1;
 	limit_lines(ret_lowered, plan);
 	if (ret_lowered->failed)

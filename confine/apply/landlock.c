@@ -1,7 +1,10 @@
 /*
  * Landlock (landlock(7), Linux 5.13): what the mount namespace does not say by itself - rights per
- * path, no signal and no abstract socket out of the sandbox. The constants are ours, up to ABI 7;
- * what a kernel does not know is not asked of it, but a kernel without Landlock is an error.
+ * path, no signal and no abstract socket out of the sandbox, no TCP where there is nobody to talk
+ * to. The constants are ours, up to ABI 7; what a kernel does not know is not asked of it, but a
+ * kernel without Landlock is an error. The flags of ABI 7 choose what the kernel's audit log tells;
+ * we leave them off: a command's refusals are not logged after its exec, so that it cannot fill the
+ * host's log.
  *
  * The ruleset is made right after pivot_root, while every path can be opened, and enforced much
  * later, after the identity has changed.
@@ -12,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "confine/apply/apply.h"
@@ -44,6 +48,9 @@ enum {
 	FS_WRITE = FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG |
 		   FS_MAKE_SOCK | FS_MAKE_FIFO | FS_MAKE_SYM | FS_REFER | FS_TRUNCATE |
 		   FS_IOCTL_DEV,
+
+	NET_BIND_TCP = 1 << 0, /* ABI 4, Linux 6.7 */
+	NET_CONNECT_TCP = 1 << 1,
 
 	SCOPE_ABSTRACT_UNIX = 1 << 0, /* ABI 6, Linux 6.12 */
 	SCOPE_SIGNAL = 1 << 1,
@@ -149,9 +156,13 @@ apply_landlock_prepare(struct apply *apply)
 	if (abi < 0)
 		return apply_fail(apply, CONFINE_STEP_LANDLOCK, "this kernel");
 	uint64_t handled = handled_by(abi);
+	bool has_no_tcp = abi >= 4 && (confinement->flags & CONFINE_NO_TCP) != 0;
 	const struct ruleset_attr attr = { .handled_fs = handled,
+		.handled_net = has_no_tcp ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
 		.scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0 };
-	size_t size = abi >= 6 ? sizeof(attr) : sizeof(attr.handled_fs);
+	size_t size = abi >= 6   ? sizeof(attr)
+		      : abi >= 4 ? offsetof(struct ruleset_attr, scoped)
+				 : sizeof(attr.handled_fs);
 	int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 	if (ruleset < 0)
 		return apply_fail(apply, CONFINE_STEP_LANDLOCK, "ruleset");

@@ -229,6 +229,20 @@ try_loopback(char **words)
 	return outcome(connect(fd, (struct sockaddr *)&address, sizeof(address)));
 }
 
+/* A server of one's own: 0 = it listens. */
+static int
+try_listen(char **words)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)words;
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return errno;
+	return outcome(listen(fd, 1));
+}
+
 static int
 try_setuid(char **words)
 {
@@ -314,6 +328,7 @@ static const struct attempt attempts[] = {
 	{ "ioctl", 1, try_ioctl },
 	{ "kill", 2, try_kill },
 	{ "leak", 0, try_leak },
+	{ "listen", 0, try_listen },
 	{ "loopback", 0, try_loopback },
 	{ "mknod", 2, try_mknod },
 	{ "mount", 1, try_mount },

@@ -148,6 +148,26 @@ test_attempts(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* Landlock's rights for TCP (ABI 4): nobody to talk to, not even oneself. */
+static void
+test_no_tcp(void **state)
+{
+	struct launch_lock lock;
+
+	(void)state;
+	if (confine_landlock_abi() < 4) {
+		print_message("Landlock ABI 4 is needed\n");
+		skip();
+	}
+	launch_lock_full(&lock);
+	lock.confinement.flags |= CONFINE_NO_TCP;
+	assert_int_equal(launch_attempt(&lock, "listen", NULL, NULL), EACCES);
+	assert_int_equal(launch_attempt(&lock, "loopback", NULL, NULL), EACCES);
+	lock.confinement.flags &= ~(uint32_t)CONFINE_NO_TCP;
+	assert_int_equal(launch_attempt(&lock, "listen", NULL, NULL), 0);
+	assert_int_equal(launch_attempt(&lock, "loopback", NULL, NULL), ECONNREFUSED);
+}
+
 /* What strict refuses beyond default, and broad lets through. */
 static const struct {
 	const char *name;
@@ -186,6 +206,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attempts),
+		cmocka_unit_test(test_no_tcp),
 		cmocka_unit_test(test_profiles),
 	};
 

@@ -193,6 +193,17 @@ for caller in $CALLERS; do
 	like "$caller: explain shows the root" "$out" 'bind /usr read-only'
 done
 
+# A host that forbids user namespaces: refused, with the switch that does it (HLD-01). The switch is set in
+# a user namespace, where it is the caller's own.
+if [ "$(id -u)" = 0 ] && setpriv --reuid=$NOBODY --clear-groups unshare -U --map-current-user --keep-caps true 2>/dev/null; then
+	blocked() { as user unshare -U --map-current-user --keep-caps sh -c 'echo "$1" >/proc/sys/user/max_user_namespaces && shift && exec "$@"' sh "$@"; }
+	status_is "user: no user namespaces, no start (HLD-01)" 125 blocked 0 "$LAUNCH" --policy "$plain" -- true
+	like "user: the switch is named" "$out" 'max_user_namespaces is 0.*HLD-01'
+	status_is "user: its sibling starts" 0 blocked 100 "$LAUNCH" --policy "$plain" -- true
+else
+	skip "user: no user namespaces" "none can be made here, or this run is not root"
+fi
+
 if [ "$(id -u)" = 0 ]; then
 	if [ -w /sys/fs/cgroup ] || mkdir /sys/fs/cgroup/memory/hermes-launch-try 2>/dev/null; then
 		rmdir /sys/fs/cgroup/memory/hermes-launch-try 2>/dev/null

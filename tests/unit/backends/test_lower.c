@@ -467,6 +467,56 @@ more_parts_than_fit_are_refused(void **state)
 
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* Strict refuses TCP as well where there is no network; the default level keeps its loopback. */
+static void
+strict_without_network_has_no_tcp(void **state)
+{
+	struct scene *scene = *state;
+	const struct {
+		enum plan_isolation isolation;
+		enum plan_network network;
+		bool has_no_tcp;
+	} rows[] = {
+		{ PLAN_ISOLATION_STRICT, PLAN_NETWORK_NONE, true },
+		{ PLAN_ISOLATION_STRICT, PLAN_NETWORK_HOST, false },
+		{ PLAN_ISOLATION_CONFINED, PLAN_NETWORK_NONE, false },
+	};
+
+	scene->host.landlock_abi = 7;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		lowered_done(&scene->lowered);
+		lowered_init(&scene->lowered);
+		scene->plan.isolation = rows[i].isolation;
+		scene->plan.network = rows[i].network;
+		assert_int_equal(local_lower(&scene->plan, &scene->host, &scene->lowered,
+				     &scene->err),
+		    0);
+		assert_int_equal((scene->lowered.confinement.flags & CONFINE_NO_TCP) != 0,
+		    rows[i].has_no_tcp);
+	}
+}
+
+/* Nothing of the sandbox: a root caller's command is still another user. */
+static void
+scrub_has_the_user_and_nothing_else(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->plan.isolation = PLAN_ISOLATION_SCRUB;
+	assert_int_equal(local_lower(&scene->plan, &scene->host, &scene->lowered, &scene->err), 0);
+	assert_int_equal(scene->lowered.confinement.flags, CONFINE_IDENTITY);
+	assert_int_equal(scene->lowered.confinement.ops_len, 0);
+	assert_int_equal(scene->lowered.confinement.bpf_len, 0);
+	scene->host.uid = scene->host.gid = 1000;
+	lowered_done(&scene->lowered);
+	lowered_init(&scene->lowered);
+	assert_int_equal(local_lower(&scene->plan, &scene->host, &scene->lowered, &scene->err), -1);
+	assert_int_equal(scene->err.code, HLB_28);
+	scene->plan.uid = scene->plan.gid = 1000;
+	assert_int_equal(local_lower(&scene->plan, &scene->host, &scene->lowered, &scene->err), 0);
+	assert_int_equal(scene->lowered.confinement.flags, 0);
+}
+
 int
 main(void)
 {
@@ -484,6 +534,8 @@ main(void)
 		SCENE(volumes_are_refused_and_shm_of_nothing_is_small),
 		SCENE(lines_carry_their_origin),
 		SCENE(more_parts_than_fit_are_refused),
+		SCENE(strict_without_network_has_no_tcp),
+		SCENE(scrub_has_the_user_and_nothing_else),
 	};
 
 	return cmocka_run_group_tests_name("lower", tests, NULL, NULL);

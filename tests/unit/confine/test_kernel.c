@@ -10,10 +10,12 @@
 #include <linux/seccomp.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,6 +84,63 @@ probe_as_user(bool is_forbidden)
 	return WEXITSTATUS(status);
 }
 
+static bool
+write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool is_written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return is_written;
+}
+
+/* In a user namespace of our own, where the sysctl is ours to set: 0 = refused, with the cause. */
+static int
+probe_without_more(const char *most)
+{
+	struct confine_kernel kernel;
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+			_exit(91);
+		/* Who has no number in a namespace may make none below it. */
+		char users[64], groups[64];
+		snprintf(users, sizeof(users), "%u %u 1\n", geteuid(), geteuid());
+		snprintf(groups, sizeof(groups), "%u %u 1\n", getegid(), getegid());
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+		if (unshare(CLONE_NEWUSER) != 0)
+			_exit(92);
+		if (!write_file("/proc/self/setgroups", "deny") ||
+		    !write_file("/proc/self/uid_map", users) ||
+		    !write_file("/proc/self/gid_map", groups) ||
+		    !write_file("/proc/sys/user/max_user_namespaces", most))
+			_exit(93);
+		confine_kernel_probe(&kernel);
+		if (kernel.has_user_ns)
+			_exit(0);
+		_exit(
+		    strstr(kernel.user_ns_cause, "user.max_user_namespaces is 0") != NULL ? 1 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void
+test_switched_off(void **state)
+{
+	(void)state;
+	if (probe_without_more("100") == 92) {
+		print_message("no user namespace can be made here\n");
+		skip();
+	}
+	assert_int_equal(probe_without_more("0"), 1);
+	assert_int_equal(probe_without_more("100"), 0);
+}
+
 static void
 test_forbidden(void **state)
 {
@@ -99,6 +158,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_probe),
 		cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_switched_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

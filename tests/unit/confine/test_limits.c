@@ -401,6 +401,38 @@ touch_memory(const struct confine_cgroup *cgroup, size_t bytes)
 	return status;
 }
 
+/* Memory without a limit on swap is no limit, but where there is no swap. */
+static void
+swap_that_cannot_be_counted_is_missing(void **state)
+{
+	struct tree *tree = *state;
+	static const char title[] = "Filename\tType\tSize\tUsed\tPriority\n";
+	struct confine_cgroup cgroup;
+	struct hl_err err = { 0 };
+	char swaps[128], text[256];
+
+	snprintf(swaps, sizeof(swaps), "%s/swaps", tree->top);
+	tree->host.swaps = swaps;
+	for (int i = 0; i < 4; i++) {
+		bool is_absent = i < 3, has_swap = i != 1;
+		snprintf(text, sizeof(text), "%s%s", title,
+		    has_swap ? "/dev/vdb\tpartition\t1\t0\t-2\n" : "");
+		put(tree->top, "swaps", text);
+		if (i == 2)
+			tree->host.swaps = "/nowhere/swaps";
+		tree->host.absent = is_absent ? "memory.swap.max" : NULL;
+		snprintf(text, sizeof(text), "run%d", i);
+		assert_int_equal(confine_cgroup_create_at(&tree->host, &all_limits, text, &cgroup,
+				     &err),
+		    0);
+		bool is_applied = (cgroup.applied & (1U << CONFINE_LIMIT_MEMORY)) != 0;
+		assert_int_equal(is_applied, i == 1 || i == 3);
+		if (!is_applied)
+			assert_non_null(strstr(cgroup.missing[CONFINE_LIMIT_MEMORY], "swap"));
+		confine_cgroup_done(&cgroup);
+	}
+}
+
 static void
 memory_and_cpus_are_applied_here(void **state)
 {
@@ -457,6 +489,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(places_are_found_or_their_absence_is_told, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(a_name_with_a_slash_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(swap_that_cannot_be_counted_is_missing, setup,
+		    teardown),
 		cmocka_unit_test(u32_the_kernel_refuses_past_pids_and_removal_kills),
 		cmocka_unit_test(a_refused_number_is_missing),
 		cmocka_unit_test(memory_and_cpus_are_applied_here),
