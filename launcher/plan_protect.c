@@ -202,10 +202,12 @@ protect_listed(struct plan *plan, size_t index, const struct policy_item *item, 
 	if (lstat(path, &st) != 0 || !shows(plan, index, path))
 		return 0;
 	const struct part part = { .mount = index, .path = path, .origin = &item->origin };
-	if (protect(plan, &part, err) == 0)
-		return 0;
-	if (err->code != HLC_74)
-		return -1;
+	if (!S_ISLNK(st.st_mode)) {
+		if (protect(plan, &part, err) == 0)
+			return 0;
+		if (err->code != HLC_74)
+			return -1;
+	}
 	if (!is_asked) {
 		*err = (struct hl_err){ 0 };
 		return 0;

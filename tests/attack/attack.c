@@ -2,15 +2,18 @@
  * Runs attempts and prints one line for each: "id ALLOWED", "id EPERM", "id SIGSYS", "id ABSENT"
  *... The script knows which answer is right. Static, so that it runs in any root.
  *
- *	attack inside TAG PORT KEY		everything
- *	attack outside TAG PORT KEY id...	those, if they cannot harm the machine
- *	attack plant TAG			holds a listener, an abstract and a path socket and
- *a SysV segment until its stdin ends; prints "PORT KEY"
+ *	attack inside TAG PORT KEY PID		everything
+ *	attack outside TAG PORT KEY PID id...	those, if they cannot harm the machine
+ *	attack plant TAG	holds sockets, a queue and SysV objects until its stdin ends;
+ *				prints "PORT KEY PID"
+ *	attack sibling TAG	a process, a file and a socket to look for, until its stdin ends
  */
 #include "tests/attack/attack.h"
 
 #include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -209,30 +213,59 @@ plant(void)
 	prctl(PR_SET_NAME, "hl-planted");
 	int tcp = socket(AF_INET, SOCK_STREAM, 0);
 	if (tcp < 0 || bind(tcp, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(tcp, 8) != 0 || getsockname(tcp, (struct sockaddr *)&address, &len) != 0)
+	    listen(tcp, 512) != 0 || getsockname(tcp, (struct sockaddr *)&address, &len) != 0)
 		return 1;
 	listen_unix(tagged("hl-abstract-"), true);
 	snprintf(path, sizeof(path), "%s.sock", tagged("/tmp/hl-attack-"));
 	listen_unix(path, false);
 	chmod(path, 0777);
 	int shm = shmget(key, 4096, IPC_CREAT | IPC_EXCL | 0666);
-	if (shm < 0)
+	int sem = semget(key, 1, IPC_CREAT | IPC_EXCL | 0666);
+	int msg = msgget(key, IPC_CREAT | IPC_EXCL | 0666);
+	umask(0);
+	mqd_t queue = mq_open(tagged("/hl-attack-"), O_CREAT | O_RDWR, 0666, NULL);
+	if (shm < 0 || sem < 0 || msg < 0 || queue < 0)
 		return 1;
-	printf("%d %d\n", ntohs(address.sin_port), key);
+	printf("%d %d %d\n", ntohs(address.sin_port), key, getpid());
 	fflush(stdout);
 	while (read(0, &byte, 1) > 0)
 		;
 	shmctl(shm, IPC_RMID, NULL);
+	semctl(sem, 0, IPC_RMID);
+	msgctl(msg, IPC_RMID, NULL);
+	mq_unlink(tagged("/hl-attack-"));
 	unlink(path);
+	return 0;
+}
+
+static int
+sibling(void)
+{
+	char byte;
+	int fd = open(tagged("/tmp/hl-sibling-"), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return 1;
+	prctl(PR_SET_NAME, "hl-sibling");
+	listen_unix(tagged("hl-sibling-"), true);
+	printf("ready\n");
+	fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+	unlink(tagged("/tmp/hl-sibling-"));
 	return 0;
 }
 
 int
 main(int argc, char **argv)
 {
-	bool is_inside = argc == 5 && strcmp(argv[1], "inside") == 0;
-	bool is_outside = argc > 5 && strcmp(argv[1], "outside") == 0;
+	bool is_inside = argc == 6 && strcmp(argv[1], "inside") == 0;
+	bool is_outside = argc > 6 && strcmp(argv[1], "outside") == 0;
 
+	if (argc == 3 && strcmp(argv[1], "sibling") == 0) {
+		planted.tag = argv[2];
+		return sibling();
+	}
 	if (argc == 3 && strcmp(argv[1], "plant") == 0) {
 		planted.tag = argv[2];
 		return plant();
@@ -243,11 +276,13 @@ main(int argc, char **argv)
 		.tag = argv[2],
 		.tcp_port = (int)strtoul(argv[3], NULL, 10),
 		.shm_key = (int)strtoul(argv[4], NULL, 10),
+		.pid = (int)strtoul(argv[5], NULL, 10),
 	};
-	char **ids = is_outside ? argv + 5 : NULL;
+	char **ids = is_outside ? argv + 6 : NULL;
 	run_table(attempts_kernel, attempts_kernel_len, ids);
 	run_table(attempts_proc, attempts_proc_len, ids);
 	run_table(attempts_files, attempts_files_len, ids);
 	run_table(attempts_net, attempts_net_len, ids);
+	run_table(attempts_others, attempts_others_len, ids);
 	return 0;
 }

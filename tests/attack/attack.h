@@ -29,13 +29,16 @@ struct attempt {
 struct planted {
 	const char *tag; /* part of the names of planted files, segments and processes */
 	int tcp_port;    /* a listener on the host's loopback */
-	int shm_key;     /* a SysV segment of the host */
+	int shm_key;     /* of a segment, a semaphore set and a message queue of the host */
+	int pid;         /* who planted them */
 };
 
 extern struct planted planted;
 
-extern const struct attempt attempts_kernel[], attempts_proc[], attempts_files[], attempts_net[];
-extern const size_t attempts_kernel_len, attempts_proc_len, attempts_files_len, attempts_net_len;
+extern const struct attempt attempts_kernel[], attempts_proc[], attempts_files[], attempts_net[],
+    attempts_others[];
+extern const size_t attempts_kernel_len, attempts_proc_len, attempts_files_len, attempts_net_len,
+    attempts_others_len;
 
 /* 0 or -errno of a call that answers -1 on failure. */
 long answer(long status);
@@ -43,6 +46,8 @@ long answer(long status);
 long try_open(const char *path, int flags);
 /* "<prefix><tag>" in a static buffer. */
 const char *tagged(const char *prefix);
+/* To an abstract socket of that name. */
+long connect_abstract(const char *name);
 /* Is text in the file? 0 yes, ABSENT no, -errno. */
 long file_has(const char *path, const char *text);
 

@@ -35,6 +35,12 @@ connect_unix(const char *name, bool is_abstract)
 	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + is_abstract + strlen(name))));
 }
 
+long
+connect_abstract(const char *name)
+{
+	return connect_unix(name, true);
+}
+
 static long
 abstract_socket(void)
 {
@@ -235,14 +241,6 @@ sysv_segment(void)
 	return answer(shmget(planted.shm_key, 0, 0));
 }
 
-static long
-posix_queue(void)
-{
-	long fd = syscall(SYS_mq_open, "hl-attack-queue", O_RDWR, 0, NULL);
-
-	return answer(fd);
-}
-
 const struct attempt attempts_net[] = {
 	{ "abstract_socket", abstract_socket, 0 },
 	{ "path_socket", path_socket, 0 },
@@ -269,7 +267,6 @@ const struct attempt attempts_net[] = {
 	{ "netlink_route", netlink_route, 0 },
 	{ "listen_loopback", listen_loopback, 0 },
 	{ "sysv_segment", sysv_segment, 0 },
-	{ "posix_queue", posix_queue, 0 },
 };
 
 const size_t attempts_net_len = sizeof(attempts_net) / sizeof(attempts_net[0]);

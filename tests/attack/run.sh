@@ -64,7 +64,7 @@ mkfifo "$TMP/plant"
 PLANT_PID=$!
 exec 9>"$TMP/plant"
 wait_until 10 test -s "$TMP/planted" || echo "nothing was planted"
-read -r PORT KEY <"$TMP/planted"
+read -r PORT KEY PLANTED <"$TMP/planted"
 planted=("/tmp/hl-attack-$TAG" "/dev/shm/hl-attack-$TAG" "/run/hl-attack-$TAG"
 	"/var/lib/hl-attack-$TAG" "/root/.hl-attack-$TAG")
 cleanup() {
@@ -82,8 +82,9 @@ chmod 600 "/var/lib/hl-attack-$TAG" 2>/dev/null
 prepare() {
 	as "$1" true
 	local dir=$TMP/work.$1
-	mkdir -p "$dir/.hermes" "$dir/secret"
-	echo canary | tee "$dir/.hermes/policy.yaml" "$dir/secret/key" >/dev/null
+	mkdir -p "$dir/.hermes" "$dir/secret" "$dir/.git/hooks"
+	echo canary | tee "$dir/.hermes/policy.yaml" "$dir/secret/key" "$dir/.git/config" \
+		"$dir/.git/hooks/pre-commit" >/dev/null
 	ln -sfn "/tmp/hl-attack-$TAG" "$dir/link-out"
 	cp "$ATTACK" "$dir/attack"
 	[ "$1" != user ] || chown -R -h $NOBODY:$NOBODY "$dir"
@@ -91,7 +92,7 @@ prepare() {
 	[ "$1" != root ] || chmod -R a+rwX "$dir"
 }
 
-# level_policy NAME ISOLATION SECCOMP [PIDS FILES SHM TMP VAR-TMP-EXEC]; without a filter it starts from
+# level_policy NAME ISOLATION SECCOMP [PIDS FILES SHM TMP VAR-TMP-EXEC PROTECT]; without a filter it starts from
 # the level that bounds nothing, since a policy cannot loosen what its own level closes.
 level_policy() {
 	local level=baseline@1
@@ -107,6 +108,7 @@ local: {isolation: $2}
 env: {pass: [LANG]}
 fs:
   deny: ["$TMP/*/secret"]
+  protect: ${9:-[.git/hooks, .git/config]}
   workdir: {access: rw}
   tmpfs:
     - {dst: /tmp, size: ${7:-64MiB}, exec: true}
@@ -115,19 +117,49 @@ fs:
 Y
 }
 
-# inside CALLER POLICY: with a descriptor, a secret and a loader variable to leak
+# The variables by which a program runs something else first, and one that is secret.
+leaks=(SECRET_TOKEN=canary LD_PRELOAD='' BASH_ENV=/x ENV=/x LD_AUDIT='' GIT_SSH_COMMAND=/x NODE_OPTIONS=x
+	PERL5OPT=x PROMPT_COMMAND=x PYTHONSTARTUP=/x)
+
+# inside CALLER POLICY: with a directory, a socket, a namespace and variables to leak
 inside() {
-	SECRET_TOKEN=canary LD_PRELOAD='' BASH_ENV=/x as "$1" "$LAUNCH" --policy "$2" -- \
-		./attack inside "$TAG" "$PORT" "$KEY" 7</ 9>&- 2>"$TMP/err" </dev/null
+	(
+		exec 8<>"/dev/tcp/127.0.0.1/$PORT"
+		as "$1" env "${leaks[@]}" "$LAUNCH" --policy "$2" -- \
+			./attack inside "$TAG" "$PORT" "$KEY" "$PLANTED" 7</ 9>&- 10</proc/self/ns/mnt \
+			2>"$TMP/err" </dev/null
+	)
+}
+
+# sibling CALLER POLICY: a second sandbox of the same user, until sibling_end
+sibling() {
+	mkfifo "$TMP/sibling"
+	as "$1" "$LAUNCH" --policy "$2" -- ./attack sibling "$TAG" <"$TMP/sibling" >"$TMP/ready" 2>&1 9>&- &
+	SIBLING_PID=$!
+	exec 6>"$TMP/sibling"
+	wait_until 10 test -s "$TMP/ready" || echo "no sibling: $(cat "$TMP/ready")"
+}
+sibling_end() {
+	exec 6>&-
+	wait "$SIBLING_PID"
+	rm -f "$TMP/sibling"
 }
 
 confined=$(level_policy confined confined default)
 strict=$(level_policy strict strict strict)
 open=$(level_policy open confined none)
-loose=$(level_policy loose confined default 2000 4096 256MiB 256MiB true)
+loose=$(level_policy loose confined default 2000 4096 256MiB 256MiB true '[]')
+scrub=$(policy scrub <<Y
+version: 1
+id: attack/scrub
+level: open@1
+backends: [local]
+Y
+)
 
 for caller in $CALLERS; do
 	prepare "$caller"
+	sibling "$caller" "$confined"
 	answers=$(inside "$caller" "$confined")
 	is "$caller confined: the attempts ran to their end" $? 0
 	is "$caller confined: nothing was said" "$(cat "$TMP/err")" ""
@@ -138,6 +170,16 @@ for caller in $CALLERS; do
 	must_work "$caller without the filter" open "$(inside "$caller" "$open")"
 	must_work "$caller with the limit given away" loose "$(inside "$caller" "$loose")"
 
+	# Without a boundary nothing of this is stopped, and that is what is promised: whatever the
+	# command's user may do on the host, it may do here.
+	mapfile -t free < <(awk '!/^#/ && $5 == "scrub" { print $1 }' "$EXPECTED")
+	answers=$(SECRET_TOKEN=canary as "$caller" "$LAUNCH" --policy "$scrub" -- \
+		./attack outside "$TAG" "$PORT" "$KEY" "$PLANTED" "${free[@]}" 9>&- 2>"$TMP/err" </dev/null)
+	for id in "${free[@]}"; do
+		is "$caller scrub: $id is not stopped" "$(sed -n "s/^$id //p" <<<"$answers")" ALLOWED
+	done
+	sibling_end
+
 	# A daemon that left its session is gone when the launcher returns.
 	as "$caller" "$LAUNCH" --policy "$confined" -- sh -c 'setsid sh -c "setsid sleep 86399 &" & sleep 0.2'
 	is "$caller confined: nothing survives" "$(pgrep -fx 'sleep 86399')" ""
@@ -146,12 +188,47 @@ done
 # Outside, as root, everything that is marked so works: the attempts are real.
 if [ "$(id -u)" = 0 ]; then
 	mapfile -t outside < <(ids out)
-	answers=$(cd "$TMP/work.root" && SECRET_TOKEN=canary LD_PRELOAD='' "$ATTACK" outside "$TAG" "$PORT" "$KEY" \
+	mkfifo "$TMP/sibling"
+	"$ATTACK" sibling "$TAG" <"$TMP/sibling" >"$TMP/ready.outside" 9>&- &
+	SIBLING_PID=$!
+	exec 6>"$TMP/sibling"
+	wait_until 10 test -s "$TMP/ready.outside" || echo "no sibling outside"
+	answers=$(cd "$TMP/work.root" && env "${leaks[@]}" "$ATTACK" outside "$TAG" "$PORT" "$KEY" "$PLANTED" \
 		"${outside[@]}" 7</)
+	sibling_end
 	must_work "outside as root" out "$answers"
 else
 	skip "outside as root" "this run is not root"
 fi
+
+# A value that passes is in no process' arguments, anywhere on this host, while the command runs.
+token=$(policy token <<Y
+version: 1
+id: attack/token
+level: baseline@1
+backends: [local]
+env: {pass: [PASSED_TOKEN]}
+Y
+)
+echo "value-$TAG" >"$TMP/value" # not in the arguments of the search itself
+in_arguments() {
+	grep -lszf "$TMP/value" /proc/[0-9]*/cmdline | wc -l
+}
+for caller in $CALLERS; do
+	PASSED_TOKEN=value-$TAG as "$caller" "$LAUNCH" --policy "$token" -- \
+		sh -c 'test "$PASSED_TOKEN" && echo ready && sleep 86398' >"$TMP/ready.$caller" 2>/dev/null 9>&- &
+	pid=$!
+	wait_until 10 test -s "$TMP/ready.$caller"
+	is "$caller: the value is there" "$(cat "$TMP/ready.$caller")" ready
+	is "$caller: a value that passes is in nobody's arguments" "$(in_arguments)" 0
+	pkill -TERM -P $pid -f hermes-launch || kill $pid
+	wait $pid 2>/dev/null
+done
+# The same value where it would be found.
+sh -c 'sleep 1; :' "value-$TAG" &
+sleep 0.2
+is "its sibling is found" "$(in_arguments)" 1
+wait $!
 
 # The launcher's own files are what they were.
 is "the runner is unchanged" "$(cmp "$ROOT/build/hermes-runner" "$TMP/bin/hermes-runner" 2>&1)" ""

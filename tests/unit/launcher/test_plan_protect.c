@@ -70,8 +70,11 @@ test_links(void **state)
 	make_dir(at(fixture, "work/real/hooks"));
 	assert_int_equal(symlink("real", at(fixture, "work/.git")), 0);
 	assert_int_equal(symlink("real", at(fixture, "work/.vscode")), 0);
+	/* One that leads nowhere, which a command may have left, stops no later run. */
+	assert_int_equal(symlink("/no/such/place", at(fixture, "work/.envrc")), 0);
 	assert_planned(fixture, "");
 	assert_null(mount_of(fixture, at(fixture, "work/.vscode")));
+	assert_refused(fixture, "fs: {protect: [.envrc]}\n", HLD_01, ".envrc");
 	assert_refused(fixture, "fs: {protect: [.vscode]}\n", HLD_01, ".vscode");
 	assert_refused(fixture, "fs: {protect: [.git/hooks]}\n", HLD_01, ".git/hooks");
 	assert_planned(fixture, "fs: {protect: [real/hooks]}\n");
