@@ -143,6 +143,8 @@ struct plan {
 	struct hl_origin seccomp_origin;
 	struct hl_strv seccomp_deny; /* names of calls that are denied besides; sorted */
 	struct hl_origin seccomp_deny_origin;
+	uint32_t umask;
+	struct hl_origin umask_origin;
 	bool landlock; /* required */
 	bool landlock_may_degrade;
 	enum plan_isolation isolation;

@@ -94,6 +94,8 @@ put_process(struct hl_json *json, const struct plan *plan)
 	put_value(json, "no_new_privs", &value, &plan->no_new_privs_origin);
 	hl_buf_puts(&value, policy_field_words(POLICY_PROCESS_SECCOMP_PROFILE)[plan->seccomp]);
 	put_value(json, "seccomp", &value, &plan->seccomp_origin);
+	hl_buf_putf(&value, "%03o", plan->umask);
+	put_value(json, "umask", &value, &plan->umask_origin);
 	for (size_t i = 0; i < plan->seccomp_deny.len; i++)
 		hl_buf_putf(&value, "%s%s", i > 0 ? " " : "", plan->seccomp_deny.v[i]);
 	put_value(json, "seccomp_deny", &value, &plan->seccomp_deny_origin);

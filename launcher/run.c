@@ -233,7 +233,7 @@ fill_spawn(const struct run *run, struct runner_spawn *spawn)
 	*spawn = (struct runner_spawn){
 		.flags =
 		    run->sandbox.is_stdio_inherited ? RUNNER_SPAWN_INHERIT : RUNNER_SPAWN_STDIN,
-		.umask = 022,
+		.umask = plan->umask,
 		.cwd = plan->cwd,
 		.argv = plan->argv,
 		.env = run->env,

@@ -195,6 +195,8 @@ verify_status(const struct confinement *confinement, struct confine_failure *ret
 	return 0;
 }
 
+/* Text rather than statmount(2) (Linux 6.8): 41 mounts take 32 us as mountinfo, in three reads, and
+ * 85 us by listmount(2) and a call for each. */
 static int
 verify_mounts(const struct confinement *confinement, struct confine_failure *ret_failure)
 {

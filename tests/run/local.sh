@@ -22,6 +22,7 @@ Y
 strict=$(local_policy strict <<<'local: {isolation: strict}')
 proxy=$(local_policy proxy <<<'network: {mode: proxy}')
 rooted=$(local_policy rooted <<<'process: {allow_root: true}')
+private=$(local_policy private <<<'process: {umask: "077"}')
 unprotected=$(local_policy unprotected <<<'fs: {protect: []}')
 denied=$(local_policy denied <<<'process: {seccomp: {deny: [mkdir, mkdirat]}}')
 scrub=$(policy scrub <<'Y'
@@ -138,6 +139,8 @@ for caller in $CALLERS; do
 	status_is "$caller: its sibling without the mark is" 0 sub -- true
 	rm -rf "$TMP/work.$caller/sub"
 	[ "$caller" != root ] || chmod 777 "$TMP/work.root"
+
+	is "$caller: process.umask is the command's" "$(run --policy "$private" -- sh -c umask)$(run --policy "$plain" -- sh -c umask)" 00770022
 
 	mkdir -p "$TMP/work.$caller/.git/hooks"
 	echo old | tee "$TMP/work.$caller/.git/config" >"$TMP/work.$caller/.git/hooks/pre-commit"

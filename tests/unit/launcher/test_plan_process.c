@@ -129,11 +129,28 @@ test_landlock(void **state)
 	assert_false(fixture->plan.landlock);
 }
 
+/* Each word takes what the one behind it takes, so that one is always the stricter. */
+static void
+test_umask(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_planned(fixture, "");
+	assert_int_equal(fixture->plan.umask, 022);
+	assert_planned(fixture, "process: {umask: \"077\"}\n");
+	assert_int_equal(fixture->plan.umask, 077);
+	assert_planned(fixture, "process: {umask: \"002\"}\n");
+	assert_int_equal(fixture->plan.umask, 002);
+	assert_int_equal(load_text(fixture, "baseline@1", "process: {umask: \"000\"}\n"), -1);
+	assert_int_equal(load_text(fixture, "baseline@1", "process: {umask: \"0077\"}\n"), -1);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_caller, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_umask, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_numeric, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_root_needs_allow_root, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_image_user, setup, teardown),
