@@ -279,9 +279,10 @@ struct hl_source;
 typedef void hl_loop_fn(void *context, uint32_t events);
 
 struct hl_watch {
-	int fd;           /* -1: a deadline */
-	uint32_t events;  /* EPOLLIN | EPOLLOUT; 0 = nothing but errors and hang-up */
-	uint64_t when_ms; /* deadline: fires once at hl_now_mono_ms() >= when_ms, and is gone then */
+	int fd;          /* -1: a deadline */
+	uint32_t events; /* EPOLLIN | EPOLLOUT; 0 = nothing but errors and hang-up */
+	uint64_t
+	    when_ms; /* deadline: fires once at hl_now_mono_ms() >= when_ms, and is gone then */
 	hl_loop_fn *fn;
 	void *context;
 };

@@ -19,12 +19,12 @@ check() {
 	done
 }
 
-check build/obj/backends/local/child.o
+check build/launch/backends/local/child.o
 # The same beside the runner's loop: texts are looked at, nothing else of libc is called.
 for part in child supervisor raw; do
 	check build/musl/runner/$part.o strlen strchr strcspn strncmp child_main raw_clone usage_add
 done
 # After the launcher's death: calls of signal-safety(7) only.
-check build/obj/confine/limits_remove.o __errno_location open close read write kill getpid rmdir \
+check build/launch/confine/limits_remove.o __errno_location open close read write kill getpid rmdir \
 	nanosleep clock_gettime strlen strrchr __memcpy_chk
 exit $status
