@@ -156,7 +156,8 @@ begin_early(struct run *run)
 	};
 	struct hl_err ignored;
 
-	if (request->backend.text != NULL && strcmp(request->backend.text, name) != 0)
+	if (!run->may_begin_early ||
+	    (request->backend.text != NULL && strcmp(request->backend.text, name) != 0))
 		return;
 	run->early_backend = backend_find(name, &ignored);
 	/* What stands in the way is told by start(), when it is known to be needed. */
@@ -173,8 +174,8 @@ abandon_early(struct run *run)
 	run->early = NULL;
 }
 
-static int
-settle_plan(struct run *run, struct hl_err *err)
+int
+run_settle(struct run *run, struct hl_err *err)
 {
 	if (host_facts(run->request, &run->host, err) != 0)
 		return -1;
@@ -211,10 +212,9 @@ settle_plan(struct run *run, struct hl_err *err)
 	return 0;
 }
 
-/* A run that was refused after its policy was settled, and not by a conflict, which has its own
- * record. The first cause is the one to tell: a log that fails now adds its own. */
-static void
-record_refusal(struct run *run, const struct hl_err *cause)
+/* The first cause is the one to tell: a log that fails now adds its own. */
+void
+run_refused(struct run *run, const struct hl_err *cause)
 {
 	struct hl_err audit_err;
 
@@ -349,7 +349,7 @@ finish(struct run *run)
 	result_write(run);
 }
 
-static void
+void
 run_done(struct run *run)
 {
 	hl_strv_done_secret(&run->env);
@@ -367,19 +367,28 @@ run_done(struct run *run)
 }
 
 int
+run_init(struct run *run, const struct request *request, struct hl_err *err)
+{
+	sigset_t old;
+
+	run->request = request;
+	run->signal_fd = run->result_fd = -1;
+	run->stage = RUN_STAGE_LAUNCHER;
+	lowered_init(&run->lowered);
+	if (hl_ulid(run->run_id, err) != 0 || result_open(run, err) != 0)
+		return -1;
+	return session_signals(&old, &run->signal_fd, err);
+}
+
+int
 verb_run(const struct request *request)
 {
 	static struct run run; /* zero: its pages come when they are touched, not from the file */
 	struct hl_err err = { 0 };
-	sigset_t old;
 
-	run.request = request;
-	run.signal_fd = run.result_fd = -1;
-	run.stage = RUN_STAGE_LAUNCHER;
-	lowered_init(&run.lowered);
-	if (hl_ulid(run.run_id, &err) != 0 || result_open(&run, &err) != 0 ||
-	    session_signals(&old, &run.signal_fd, &err) != 0 || settle_plan(&run, &err) != 0) {
-		record_refusal(&run, &err);
+	run.may_begin_early = true;
+	if (run_init(&run, request, &err) != 0 || run_settle(&run, &err) != 0) {
+		run_refused(&run, &err);
 		failed(&run, RUNNER_LAUNCHER_ERROR, &err);
 	} else {
 		start_and_call(&run);

@@ -21,6 +21,8 @@ struct run {
 	struct conflicts conflicts;
 	struct plan plan;
 	const struct backend *backend;
+	bool may_begin_early; /* the process that settles is the one that starts, with its own
+				 0, 1, 2 */
 	struct backend_early *early; /* begun, and not taken by start() yet */
 	const struct backend *early_backend;
 	struct lowered lowered;
@@ -34,6 +36,17 @@ struct run {
 	int signal_fd, result_fd;
 	bool has_plan, has_lowered, has_sandbox, was_recorded;
 };
+
+/* The order of a run, in pieces for whoever makes more than one call in a sandbox (face_*.c,
+ * keeper.c): init, settle, then start or refused, in the end done. run is zero before. */
+int run_init(struct run *run, const struct request *request, struct hl_err *err) HL_MUST_CHECK;
+/* Policy, conflicts, plan, lowering, gaps: everything that is decided before something starts. */
+int run_settle(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+/* Records that nothing was started after the policy was settled, unless a conflict, which has its
+ * own record, is the cause. */
+void run_refused(struct run *run, const struct hl_err *cause);
+/* Releases everything; the sandbox, if any, has been stopped. */
+void run_done(struct run *run);
 
 /* The ledger. Each returns -1 when a record could not be written and the policy requires the log.
  */
