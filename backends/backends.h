@@ -410,6 +410,10 @@ struct backend {
 	int (*stop)(struct sandbox *sandbox, struct hl_err *err);
 };
 
+/* Who answers on an engine's socket, e.g. "docker 20.10.24": for `doctor`. Heap string. */
+int engine_version(const char *helper_path, const char *endpoint, char **ret_version,
+    struct hl_err *err) HL_MUST_CHECK;
+
 /* NULL with err (HLB-..) when the name is unknown or the backend is not in this version. */
 const struct backend *backend_find(const char *name, struct hl_err *err);
 void sandbox_done(struct sandbox *sandbox);
