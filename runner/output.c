@@ -113,6 +113,9 @@ put_window(struct init *init, const struct call *call, uint32_t bytes)
 static void
 give_back(struct init *init, struct call *call, size_t bytes)
 {
+	/* The key that ends a terminal's input is our own: it came out of no window. */
+	if (bytes > RUNNER_WINDOW - call->stdin_window)
+		bytes = RUNNER_WINDOW - call->stdin_window;
 	call->stdin_window += (uint32_t)bytes;
 	put_window(init, call, (uint32_t)bytes);
 }
