@@ -414,6 +414,11 @@ struct backend {
 int engine_version(const char *helper_path, const char *endpoint, char **ret_version,
     struct hl_err *err) HL_MUST_CHECK;
 
+/* Containers of launchers that were killed together with their helper: ours by label, not running,
+ * whose launcher does not live any more. */
+int engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
+    struct hl_err *err) HL_MUST_CHECK;
+
 /* NULL with err (HLB-..) when the name is unknown or the backend is not in this version. */
 const struct backend *backend_find(const char *name, struct hl_err *err);
 void sandbox_done(struct sandbox *sandbox);

@@ -24,8 +24,6 @@
 
 #include "base/banned.h"
 
-#define GROUP_OF_ALL "hermes-launch"
-
 enum {
 	MAKE_TRIES = 16,
 	CPU_PERIOD_US = 100000,
@@ -228,7 +226,7 @@ choose_base(struct making *making)
 static int
 group_path(const struct making *making, const char *name, char path[GROUP_PATH_MAX])
 {
-	int len = snprintf(path, GROUP_PATH_MAX, "%s/" GROUP_OF_ALL "%s%.64s", making->place.own,
+	int len = snprintf(path, GROUP_PATH_MAX, "%s/" CGROUP_OF_ALL "%s%.64s", making->place.own,
 	    name == NULL ? "" : "/", name == NULL ? "" : name);
 	if (len > 0 && len < GROUP_PATH_MAX)
 		return 0;

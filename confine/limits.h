@@ -23,6 +23,9 @@ enum {
 	CGROUP_PATH_MAX = 1024
 };
 
+/* Directory of the groups of all launchers, below the group that they are made in. */
+#define CGROUP_OF_ALL "hermes-launch"
+
 /* The group of this process in the hierarchy that has one controller. */
 struct cgroup_place {
 	char own[CGROUP_PATH_MAX];  /* directory of the group */

@@ -50,17 +50,17 @@ run_free(struct docker_run *run)
  * Facts that only start has
  */
 
-/* Field 22 of /proc/self/stat, behind the name in parentheses (proc(5)). */
-static void
-start_time(char text[32])
+/* Field 22 of /proc/PID/stat, behind the name in parentheses (proc(5)). */
+void
+docker_start_time(const char *path, char text[32])
 {
 	struct hl_err ignored = { 0 };
 	struct hl_buf stat;
-	int fd HL_AUTO_FD = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC);
 
 	snprintf(text, 32, "0");
 	hl_buf_init(&stat, 4096);
-	if (fd >= 0 && hl_read_file(fd, &stat, "/proc/self/stat", HLI_02, &ignored) == 0) {
+	if (fd >= 0 && hl_read_file(fd, &stat, path, HLI_02, &ignored) == 0) {
 		const char *at = strrchr(stat.data, ')');
 		for (int field = 2; at != NULL && field < 22; field++)
 			at = strchr(at + 1, ' ');
@@ -79,7 +79,7 @@ docker_owner(char owner[DOCKER_OWNER_SIZE])
 	char started[32];
 	int fd HL_AUTO_FD = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
-	start_time(started);
+	docker_start_time("/proc/self/stat", started);
 	hl_buf_init(&boot, 128);
 	if (fd >= 0 && hl_read_file(fd, &boot, "boot_id", HLI_02, &ignored) < 0)
 		hl_buf_reset(&boot);

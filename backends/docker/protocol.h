@@ -22,6 +22,8 @@ enum engine_message {
 	ENGINE_REMOVE,  /* string name, string run: only a container with that run label */
 	ENGINE_REMOVED, /* empty */
 	ENGINE_FAILED,  /* string code id, string message, string what to do */
+	ENGINE_LIST,    /* empty */
+	ENGINE_LISTED,  /* strv: name, run and owner labels of each of ours that does not run */
 	ENGINE_MESSAGE_MAX
 };
 
@@ -33,6 +35,7 @@ enum {
 	ENGINE_IMAGE_ENV_MAX = 512,
 	ENGINE_STDERR_MAX = 4096,
 	ENGINE_WARNINGS_MAX = 16,
+	ENGINE_LIST_MAX = 3 * 128, /* strings: what is past them is for the next time */
 };
 
 /* How it ended. */

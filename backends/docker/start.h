@@ -16,6 +16,8 @@ enum {
 
 /* "pid:starttime:bootid" of this process: names it for as long as the host is up. */
 void docker_owner(char owner[DOCKER_OWNER_SIZE]);
+/* Second part of an owner, of the process whose /proc/PID/stat that is; "0" when there is none. */
+void docker_start_time(const char *path, char text[32]);
 /* Refuses an image whose user is or may be root where the plan does not allow it. */
 int docker_judge_user(const struct plan *plan, const char *user, bool *ret_is_root,
     struct hl_err *err) HL_MUST_CHECK;

@@ -133,12 +133,30 @@ answer_remove(struct engine *engine, struct hl_wire *request, struct hl_buf *out
 	return 0;
 }
 
+static int
+answer_list(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
+{
+	HL_AUTO(hl_strv_done) struct hl_strv items;
+
+	hl_strv_init(&items, ENGINE_LIST_MAX);
+	if (check_request(request, err) < 0)
+		return -1;
+	if (engine->easy == NULL)
+		return hl_err_set(err, HLI_02, "a request came out of order");
+	if (container_list(engine, &items, err) < 0)
+		return -1;
+	hl_wire_put_u8(out, ENGINE_LISTED);
+	hl_wire_put_strv(out, &items);
+	return 0;
+}
+
 static answer_fn *const answers[ENGINE_MESSAGE_MAX] = {
 	[ENGINE_OPEN] = answer_open,
 	[ENGINE_CREATE] = answer_create,
 	[ENGINE_START] = answer_start,
 	[ENGINE_STOP] = answer_stop,
 	[ENGINE_REMOVE] = answer_remove,
+	[ENGINE_LIST] = answer_list,
 };
 
 static void

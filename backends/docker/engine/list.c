@@ -1,0 +1,90 @@
+/*
+ * hl-engine: which containers of ours lie about. A running one has an owner; one that was made less
+ * than a minute ago may be on its way up.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/docker/engine/engine.h"
+
+#include "base/banned.h"
+
+enum {
+	YOUNG_S = 60,
+	NAME_MAX_LEN = 128,
+	LABEL_MAX = 160
+};
+
+static bool
+is_left(const json_t *item)
+{
+	static const char *const states[] = { "created", "exited", "dead" };
+	const char *state = inspect_string(item, "State", 32);
+	uint64_t created = inspect_u64(item, "Created");
+	time_t now = time(NULL);
+
+	if (state == NULL || now < 0 || created + YOUNG_S > (uint64_t)now)
+		return false;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(states); i++)
+		if (strcmp(states[i], state) == 0)
+			return true;
+	return false;
+}
+
+static const char *
+label(const json_t *item, const char *name)
+{
+	const json_t *value = json_object_get(json_object_get(item, "Labels"), name);
+	const char *text = json_string_value(value);
+
+	return text != NULL && strlen(text) <= LABEL_MAX ? text : NULL;
+}
+
+static void
+take_item(const json_t *item, struct hl_strv *items)
+{
+	const json_t *names = json_object_get(item, "Names");
+	const char *name = json_string_value(json_array_get(names, 0));
+	const char *run = label(item, DOCKER_LABEL_RUN);
+	const char *owner = label(item, DOCKER_LABEL_OWNER);
+
+	if (name == NULL || name[0] != '/' || strlen(name) > NAME_MAX_LEN || run == NULL ||
+	    owner == NULL || strchr(name + 1, '/') != NULL || items->len + 3 > items->max ||
+	    !is_left(item))
+		return;
+	hl_strv_add(items, name + 1);
+	hl_strv_add(items, run);
+	hl_strv_add(items, owner);
+}
+
+int
+container_list(struct engine *engine, struct hl_strv *ret_items, struct hl_err *err)
+{
+	struct api_request request = { .method = "GET", .timeout_ms = API_SHORT_MS };
+	struct api_reply reply = { 0 };
+	char path[512];
+	HL_AUTO_FREE char *filters =
+	    api_escape(engine, "{\"label\":[\"" DOCKER_LABEL_MANAGED "=1\"]}");
+
+	if (filters == NULL)
+		return hl_err_oom(err);
+	snprintf(path, sizeof(path), "/containers/json?all=1&filters=%s", filters);
+	request.path = path;
+	if (api_call(engine, &request, &reply, err) < 0)
+		return -1;
+	json_t *list = NULL;
+	int status = reply.status == 200
+			 ? 0
+			 : api_refused(&reply, err, HLB_43, "the engine lists no containers");
+	if (status == 0)
+		list = inspect_parse(&reply.body, "containers", err);
+	if (status == 0 && list == NULL)
+		status = -1;
+	for (size_t i = 0; status == 0 && i < json_array_size(list); i++)
+		take_item(json_array_get(list, i), ret_items);
+	json_decref(list);
+	hl_buf_done(&reply.body);
+	return status != 0 ? -1 : hl_strv_check(ret_items, "containers", err);
+}
