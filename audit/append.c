@@ -89,7 +89,8 @@ audit_entry_write(struct audit *audit, struct head *head, const struct entry *en
 static bool
 must_fit(enum audit_event event)
 {
-	return event == AUDIT_RUN_END || event == AUDIT_GAP || event == AUDIT_RECOVER;
+	return event == AUDIT_RUN_END || event == AUDIT_SESSION_CLOSE || event == AUDIT_CALL_END ||
+	       event == AUDIT_GAP || event == AUDIT_RECOVER;
 }
 
 /* The beginning of audit->line stands at the end of the segment, `written` bytes of it. */
