@@ -48,7 +48,7 @@ musl-lib := $(shell $(MUSL_CC) -static '-$(hash)$(hash)$(hash)' -x c /dev/null 2
 musl-begin = $(musl-lib)/rcrt1.o $(musl-lib)/crti.o $(shell $(CC) -print-file-name=crtbeginS.o)
 musl-end = $(musl-lib)/libc.a $(shell $(CC) -print-libgcc-file-name) \
 	$(shell $(CC) -print-file-name=crtendS.o) $(musl-lib)/crtn.o
-launch-libs = $(shell $(CC) -print-file-name=libyaml.a)
+launch-libs = $(shell $(CC) -print-file-name=libyaml.a) $(shell $(CC) -print-file-name=libjansson.a)
 
 # The runner: static musl, not PIE, few pages. Kernel headers come from the host's copy through a
 # directory of symbolic links, so that glibc's own headers stay out.

@@ -11,10 +11,10 @@ loop-src := $(filter-out runner/main.c runner/frames.c,$(wildcard runner/*.c))
 runner-src := $(filter-out base/loop.c,$(base-src)) base/heap.c $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
 
 # Everything of the launcher but its main: what unit tests link with.
-core-src := $(filter-out launcher/main.c base/heap.c,$(launch-src))
+core-src := $(filter-out launcher/main.c launcher/foreign.c base/heap.c,$(launch-src))
 
 # What a build with the host's own C library links with: tests, sanitizers, fuzzers.
-host-libs := -lyaml -lcap
+host-libs := -lyaml -lcap -ljansson
 engine-libs := -lcurl -ljansson
 
 host-obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
@@ -53,9 +53,12 @@ $(B)/kernel-headers/.done:
 
 # Headers of libraries that are compiled for this host's own C library; what they need of one is in
 # every C library.
-$(B)/foreign-headers/.done: $(B)/kernel-headers/.done
+$(B)/foreign-headers/.done: $(B)/kernel-headers/.done mk/programs.mk
 	@mkdir -p $(@D)
 	ln -sfn /usr/include/yaml.h $(@D)/yaml.h
+	ln -sfn /usr/include/jansson.h $(@D)/jansson.h
+	ln -sfn $(firstword $(wildcard /usr/include/jansson_config.h /usr/include/$(multiarch)/jansson_config.h)) \
+		$(@D)/jansson_config.h
 	@touch $@
 
 $(B)/hermes-launch: $(call launch-obj,$(launch-src))

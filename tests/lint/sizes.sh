@@ -22,7 +22,8 @@ for file in $(git ls-files '*.c' '*.h'); do
 			sub(/^[^(]*\(/, "", args)
 			gsub(/\([^()]*\)/, "", args)
 			n = gsub(/,/, ",", args) + 1
-			if (n > 5) {
+			# foreign.c has the signatures of another library.
+			if (n > 5 && file !~ /\/foreign\.c$/) {
 				printf "%s:%d: %d parameters (five at most)\n", file, NR, n
 				bad = 1
 			}

@@ -1,0 +1,150 @@
+/*
+ * JSON-RPC 2.0 (jsonrpc.org/specification): what makes a line a request, and how answers look.
+ */
+#include "launcher/jsonrpc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+int
+jsonrpc_number(const struct hl_err *err)
+{
+	return err->code == HLU_20   ? JSONRPC_BAD_PARAMS
+	       : err->code == HLI_01 ? JSONRPC_INTERNAL
+				     : JSONRPC_REFUSED;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Out
+ */
+static void
+begin(struct hl_buf *out, struct hl_json *json, const char *id)
+{
+	hl_buf_init(out, LINE_QUEUE_MAX);
+	hl_json_init(json, out);
+	hl_json_object(json);
+	hl_json_key(json, "jsonrpc");
+	hl_json_string(json, "2.0");
+	if (id == NULL)
+		return;
+	hl_json_key(json, "id");
+	hl_json_raw(json, id);
+}
+
+void
+jsonrpc_answer(struct hl_buf *out, struct hl_json *json, const char *id)
+{
+	begin(out, json, id);
+	hl_json_key(json, "result");
+}
+
+void
+jsonrpc_notify(struct hl_buf *out, struct hl_json *json, const char *method)
+{
+	begin(out, json, NULL);
+	hl_json_key(json, "method");
+	hl_json_string(json, method);
+	hl_json_key(json, "params");
+	hl_json_object(json);
+}
+
+void
+jsonrpc_send(struct line *line, struct hl_buf *out, struct hl_json *json)
+{
+	hl_json_end_object(json);
+	hl_buf_putc(out, '\n');
+	/* A piece of a message must never look like a whole one. */
+	if (!out->failed)
+		line_put(line, out->data, out->len);
+	hl_buf_done_secret(out);
+}
+
+void
+jsonrpc_fail(struct line *line, const char *id, int number, const struct hl_err *err)
+{
+	struct hl_buf out;
+	struct hl_json json;
+
+	begin(&out, &json, id != NULL ? id : "null");
+	hl_json_key(&json, "error");
+	hl_json_object(&json);
+	hl_json_key(&json, "code");
+	hl_json_i64(&json, number);
+	hl_json_key(&json, "message");
+	hl_json_string(&json, err->msg);
+	hl_json_key(&json, "data");
+	hl_json_object(&json);
+	hl_json_key(&json, "code");
+	hl_json_string(&json, hl_code_info(err->code)->id);
+	if (err->help[0] != '\0') {
+		hl_json_key(&json, "help");
+		hl_json_string(&json, err->help);
+	}
+	hl_json_end_object(&json);
+	hl_json_end_object(&json);
+	jsonrpc_send(line, &out, &json);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * In
+ */
+static int
+check_id(const json_t *id, struct hl_err *err)
+{
+	if (id == NULL || json_is_string(id) || json_is_integer(id))
+		return 0;
+	return hl_err_set(err, HLU_20, "'id' is not a text or a whole number");
+}
+
+/* Everything that makes an object a request, but what its method is. */
+static int
+check_request(const struct jsonrpc *message, struct hl_err *err)
+{
+	static const char *const members[] = { "jsonrpc", "id", "method", "params", NULL };
+	const json_t *object = message->object;
+	const char *version = json_string_value(json_object_get(object, "jsonrpc"));
+
+	if (!json_is_object(object))
+		return hl_err_set(err, HLU_20, "a message is one object");
+	if (version == NULL || strcmp(version, "2.0") != 0)
+		return hl_err_set(err, HLU_20, "'jsonrpc' is not \"2.0\"");
+	if (message->method == NULL)
+		return hl_err_set(err, HLU_20, "'method' is not a text");
+	if (message->params != NULL && !json_is_object(message->params))
+		return hl_err_set(err, HLU_20, "'params' is not an object");
+	return check_id(json_object_get(object, "id"), err) != 0
+		   ? -1
+		   : json_in_only(object, members, err);
+}
+
+bool
+jsonrpc_read(struct line *line, const char *text, size_t len, struct jsonrpc *ret_message)
+{
+	struct jsonrpc *message = ret_message;
+	struct hl_err err = { 0 };
+
+	*message = (struct jsonrpc){ 0 };
+	if (json_in_parse(text, len, &message->object, &err) != 0) {
+		jsonrpc_fail(line, NULL, JSONRPC_PARSE, &err);
+		return false;
+	}
+	const json_t *id = json_object_get(message->object, "id");
+	message->params = json_object_get(message->object, "params");
+	message->method = json_string_value(json_object_get(message->object, "method"));
+	if (id != NULL && check_id(id, &err) == 0)
+		message->id = json_dumps(id, JSON_ENCODE_ANY | JSON_COMPACT);
+	if (check_request(message, &err) == 0)
+		return true;
+	jsonrpc_fail(line, message->id, JSONRPC_INVALID, &err);
+	return false;
+}
+
+void
+jsonrpc_done(struct jsonrpc *message)
+{
+	free(message->id);
+	json_decref(message->object);
+	*message = (struct jsonrpc){ 0 };
+}
