@@ -156,6 +156,52 @@ judge_env(struct judge *judge, const struct ask *ask, const char *text)
 }
 
 /* ------------------------------------------------------------------------------------------------
+ * One call of a session
+ */
+static bool
+value_passes(struct judge *judge, const struct ask *ask, const char *name, const char *value)
+{
+	const struct policy_item *fixed = fixed_value(judge, name);
+	const struct cause cause = { .cause = CAUSE_LOOSER,
+		.control = "env.set",
+		.bound = "a value of the policy's own" };
+	enum conflict_action action = CONFLICT_WON;
+
+	if (fixed == NULL || strcmp(fixed->origin.layer, "caller") == 0)
+		return !conflict_is_locked(judge, ask, "env.set", &action) ||
+		       action == CONFLICT_WON;
+	return strcmp(fixed->text, value) == 0 ||
+	       conflict_add(judge, ask, &cause, NULL) == CONFLICT_WON;
+}
+
+int
+conflicts_judge_variable(struct policy *policy, const char *text, struct conflicts *ret_conflicts,
+    bool *ret_passes, struct hl_err *err)
+{
+	struct judge judge = { .policy = policy, .out = ret_conflicts, .err = err };
+	const char *equals = strchr(text, '=');
+	size_t len = equals != NULL ? (size_t)(equals - text) : 0;
+	char name[129], asked[160];
+	const struct ask ask = { .spelling = "env", .asked = asked };
+
+	ret_conflicts->len = ret_conflicts->refused = ret_conflicts->tightened = 0;
+	judge.is_warn = policy_get(policy, POLICY_MODE)->number != 0;
+	if (!hl_is_env_name(text, len) || len >= sizeof(name))
+		return hl_err_set(err, HLC_09, "the name of a variable is [A-Za-z_][A-Za-z0-9_]*");
+	memcpy(name, text, len);
+	name[len] = '\0';
+	snprintf(asked, sizeof(asked), "env %s=...", name);
+	if (judge_name(&judge, &ask, name, ret_passes) != 0)
+		return -1;
+	if (*ret_passes)
+		*ret_passes = value_passes(&judge, &ask, name, equals + 1);
+	for (size_t i = 0; i < ret_conflicts->len; i++)
+		snprintf(ret_conflicts->items[i].door, sizeof(ret_conflicts->items[i].door),
+		    "call");
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
  * Engine selection
  */
 static int

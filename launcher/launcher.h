@@ -65,6 +65,8 @@ struct request {
 	const char *state_dir;  /* settled: option, variable or default */
 	const char *result;     /* FILE or fd:N, or NULL */
 	const char *shell_text; /* -c, or NULL */
+	const char *name;       /* of a named session, or NULL */
+	const char *idle;       /* how long one stays when nobody uses it, or NULL */
 	const char *level;      /* policy show --level */
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;
@@ -121,6 +123,10 @@ struct conflicts {
 int conflicts_judge(struct policy *policy, const struct request *request,
     struct conflicts *ret_conflicts, struct hl_err *err) HL_MUST_CHECK;
 void conflicts_done(struct conflicts *conflicts);
+/* NAME=VALUE of one call of a session, held against the policy as --env is, and put in force
+ * nowhere. ret_conflicts is emptied first and needs no release. */
+int conflicts_judge_variable(struct policy *policy, const char *text,
+    struct conflicts *ret_conflicts, bool *ret_passes, struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
  * The plan

@@ -328,6 +328,9 @@ options_parse(int argc, char **argv, struct request *ret_request, struct hl_err 
 		return -1;
 	if (verb_rows[ret_request->verb].options != 0 && default_state_dir(ret_request, err) != 0)
 		return -1;
+	if (verb_rows[ret_request->verb].operands[0] == '\0' && ret_request->argv_len > 0)
+		return hl_err_set(err, HLU_01, "'%s' takes no '%.80s'",
+		    verb_rows[ret_request->verb].words, ret_request->argv[0]);
 	if (ret_request->verb != VERB_RUN && ret_request->verb != VERB_EXPLAIN)
 		return 0;
 	if (ret_request->shell_text != NULL && ret_request->argv_len > 0)

@@ -119,9 +119,8 @@ settle_failure(const struct run *run, const struct hl_err *err)
 	return 0;
 }
 
-/* Ends a record. Without a log there is nothing to do. */
-static int
-append(struct run *run, struct audit_record *record, struct hl_err *err)
+int
+record_append(struct run *run, struct audit_record *record, struct hl_err *err)
 {
 	return audit_append(run->audit, record, NULL, err) == 0 ? 0 : settle_failure(run, err);
 }
@@ -185,7 +184,7 @@ record_policy_load(struct run *run, const struct policy_findings *findings, stru
 	hl_json_string(json, policy_level(run->policy));
 	hl_json_key(json, "warnings");
 	hl_json_u64(json, findings->warnings);
-	return append(run, &record, err);
+	return record_append(run, &record, err);
 }
 
 int
@@ -220,7 +219,7 @@ record_policy_refuse(struct run *run, const struct policy_findings *findings,
 		hl_json_key(json, "col");
 		hl_json_u64(json, where->column);
 	}
-	return append(run, &record, err);
+	return record_append(run, &record, err);
 }
 
 int
@@ -246,7 +245,7 @@ record_conflict(struct run *run, const struct conflict *conflict, struct hl_err 
 	put_origin(run, &record, &conflict->origin);
 	hl_json_key(json, "action");
 	hl_json_string(json, actions[conflict->action]);
-	return append(run, &record, err);
+	return record_append(run, &record, err);
 }
 
 int
@@ -265,7 +264,7 @@ record_degraded(struct run *run, const struct control_gap *gap, struct hl_err *e
 	audit_put_string(run->audit, &record, "reason", gap->reason);
 	policy_may_degrade(run->policy, control_info(gap->control)->name, &origin);
 	put_origin(run, &record, &origin);
-	return append(run, &record, err);
+	return record_append(run, &record, err);
 }
 
 /* Digest of what is about to be applied: the lines that explain prints. */
@@ -308,29 +307,31 @@ put_names(struct run *run, struct audit_record *record, struct hl_json *json)
 	audit_put_strings(run->audit, record, "labels", labels, run->request->labels.len);
 }
 
-int
-record_start(struct run *run, struct hl_err *err)
+static int
+add_plan_secrets(struct run *run, struct hl_err *err)
 {
-	struct audit_record record;
-
-	if (run->audit == NULL)
-		return 0;
 	for (size_t i = 0; i < run->plan.env_len; i++) {
 		const struct plan_env *env = &run->plan.env[i];
 		if (env->is_private &&
 		    add_secret(run, env->name, strlen(env->name), env->value, err) != 0)
 			return -1;
 	}
-	struct hl_json *json = audit_event(run->audit, AUDIT_RUN_START, &record);
+	return 0;
+}
+
+/* Who, under what, where. */
+static void
+put_identity(struct run *run, struct audit_record *record, struct hl_json *json)
+{
 	hl_json_key(json, "actor");
 	hl_json_object(json);
 	hl_json_key(json, "uid");
 	hl_json_u64(json, run->host.uid);
-	audit_put_string(run->audit, &record, "user", run->host.user);
+	audit_put_string(run->audit, record, "user", run->host.user);
 	hl_json_key(json, "pid");
 	hl_json_i64(json, getpid());
 	hl_json_end_object(json);
-	put_layers(run, &record, json, "policy");
+	put_layers(run, record, json, "policy");
 	hl_json_key(json, "eff");
 	hl_json_string(json, policy_effective_sha256(run->policy));
 	hl_json_key(json, "mode");
@@ -338,11 +339,47 @@ record_start(struct run *run, struct hl_err *err)
 	hl_json_key(json, "backend");
 	hl_json_string(json, run->backend->name);
 	if (run->plan.image != NULL)
-		audit_put_string(run->audit, &record, "image", run->plan.image);
+		audit_put_string(run->audit, record, "image", run->plan.image);
+}
+
+int
+record_start(struct run *run, struct hl_err *err)
+{
+	struct audit_record record;
+
+	if (run->audit == NULL)
+		return 0;
+	if (add_plan_secrets(run, err) != 0)
+		return -1;
+	struct hl_json *json = audit_event(run->audit, AUDIT_RUN_START, &record);
+	put_identity(run, &record, json);
 	audit_put_strings(run->audit, &record, "argv", run->plan.argv.v, run->plan.argv.len);
 	audit_put_string(run->audit, &record, "cwd", run->plan.cwd);
 	put_names(run, &record, json);
-	if (append(run, &record, err) != 0)
+	if (record_append(run, &record, err) != 0)
+		return -1;
+	run->was_recorded = true;
+	return 0;
+}
+
+int
+record_session_open(struct run *run, const char *face, const char *name, struct hl_err *err)
+{
+	struct audit_record record;
+
+	if (run->audit == NULL)
+		return 0;
+	if (add_plan_secrets(run, err) != 0)
+		return -1;
+	struct hl_json *json = audit_event(run->audit, AUDIT_SESSION_OPEN, &record);
+	hl_json_key(json, "face");
+	hl_json_string(json, face);
+	if (name != NULL)
+		audit_put_string(run->audit, &record, "name", name);
+	put_identity(run, &record, json);
+	audit_put_string(run->audit, &record, "cwd", run->plan.cwd);
+	put_names(run, &record, json);
+	if (record_append(run, &record, err) != 0)
 		return -1;
 	run->was_recorded = true;
 	return 0;
@@ -379,7 +416,7 @@ record_sandbox(struct run *run, struct hl_err *err)
 		if (run->sandbox.limits_applied & (1U << i))
 			hl_json_string(json, limits[i]);
 	hl_json_end_array(json);
-	return append(run, &record, err);
+	return record_append(run, &record, err);
 }
 
 int
@@ -415,5 +452,5 @@ record_end(struct run *run, struct hl_err *err)
 		hl_json_key(json, "err_bytes");
 		hl_json_u64(json, result->err_bytes);
 	}
-	return append(run, &record, err);
+	return record_append(run, &record, err);
 }

@@ -272,8 +272,8 @@ call(struct run *run, struct hl_err *err)
 }
 
 /* Our own failure, or the backend's, in the shape of a result. */
-static void
-failed(struct run *run, enum runner_how how, const struct hl_err *err)
+void
+run_failed(struct run *run, enum runner_how how, const struct hl_err *err)
 {
 	run->result.how = how;
 	run->result.status = RUN_FAILED;
@@ -307,18 +307,18 @@ start_and_call(struct run *run)
 	struct hl_err err = { 0 };
 
 	if (record_start(run, &err) != 0) {
-		failed(run, RUNNER_LAUNCHER_ERROR, &err);
+		run_failed(run, RUNNER_LAUNCHER_ERROR, &err);
 		return;
 	}
 	if (run->plan.early != NULL)
 		run->early = NULL; /* start() takes it */
 	if (run->backend->start(&run->plan, &run->lowered, &run->gaps, &run->sandbox, &err) != 0) {
-		failed(run, RUNNER_BACKEND_ERROR, &err);
+		run_failed(run, RUNNER_BACKEND_ERROR, &err);
 		return;
 	}
 	run->has_sandbox = true;
 	if (call(run, &err) != 0)
-		failed(run, RUNNER_LAUNCHER_ERROR, &err);
+		run_failed(run, RUNNER_LAUNCHER_ERROR, &err);
 	else
 		judge_stage(run);
 }
@@ -386,10 +386,12 @@ verb_run(const struct request *request)
 	static struct run run; /* zero: its pages come when they are touched, not from the file */
 	struct hl_err err = { 0 };
 
+	if (request->name != NULL)
+		return face_named_run(request);
 	run.may_begin_early = true;
 	if (run_init(&run, request, &err) != 0 || run_settle(&run, &err) != 0) {
 		run_refused(&run, &err);
-		failed(&run, RUNNER_LAUNCHER_ERROR, &err);
+		run_failed(&run, RUNNER_LAUNCHER_ERROR, &err);
 	} else {
 		start_and_call(&run);
 	}

@@ -45,6 +45,10 @@ int run_settle(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 /* Records that nothing was started after the policy was settled, unless a conflict, which has its
  * own record, is the cause. */
 void run_refused(struct run *run, const struct hl_err *cause);
+/* Our own failure, or the backend's, in the shape of a result. */
+void run_failed(struct run *run, enum runner_how how, const struct hl_err *err);
+/* run --name (face_call.c): the exit status. */
+int face_named_run(const struct request *request);
 /* Releases everything; the sandbox, if any, has been stopped. */
 void run_done(struct run *run);
 
@@ -65,6 +69,11 @@ int record_degraded(struct run *run, const struct control_gap *gap,
 int record_start(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_flush(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_sandbox(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+/* Ends a record. Without a log there is nothing to do. */
+int record_append(struct run *run, struct audit_record *record, struct hl_err *err) HL_MUST_CHECK;
+/* In the place of record_start() for a sandbox of many calls; name may be NULL. */
+int record_session_open(struct run *run, const char *face, const char *name,
+    struct hl_err *err) HL_MUST_CHECK;
 int record_end(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 
 /* --result: opened before anything is started, written once at the end. */

@@ -1,0 +1,254 @@
+/*
+ * ps, stop, gc: what lives, the end of it, and what the dead have left.
+ */
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/keeper.h"
+
+#include "base/banned.h"
+
+enum {
+	SESSIONS_MAX = 4096
+};
+
+static int
+fail(const struct hl_err *err)
+{
+	report_error(err);
+	return hl_code_info(err->code)->exit_status;
+}
+
+/* Sorted. None is an empty list. */
+static int
+list_names(const char *state_dir, struct hl_strv *ret_names, struct hl_err *err)
+{
+	struct hl_err ignored;
+	int root = keeper_root_open(state_dir);
+
+	hl_strv_init(ret_names, SESSIONS_MAX);
+	if (root < 0)
+		return errno == ENOENT ? 0
+				       : hl_err_sys(err, HLU_02,
+					     "cannot read the sessions in '%.200s'", state_dir);
+	DIR *dir = fdopendir(root);
+	if (dir == NULL) {
+		close(root);
+		return hl_err_oom(err);
+	}
+	const struct dirent *entry;
+	while ((entry = readdir(dir)) != NULL)
+		if (keeper_check_name(entry->d_name, &ignored) == 0)
+			hl_strv_add(ret_names, entry->d_name);
+	closedir(dir);
+	hl_strv_sort(ret_names);
+	return hl_strv_check(ret_names, "sessions", err);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * ps
+ */
+struct session_line {
+	const char *name, *backend, *started, *directory;
+	long long pid;
+	bool lives;
+};
+
+static const char *
+text_of(const json_t *info, const char *name)
+{
+	const char *text = json_string_value(json_object_get(info, name));
+
+	return text != NULL ? text : "-";
+}
+
+static void
+print_text(const struct session_line *line)
+{
+	struct hl_buf out;
+
+	hl_buf_init(&out, 8192);
+	hl_buf_putf(&out, "%-20s %-6s %-8lld ", line->name, line->lives ? "lives" : "dead",
+	    line->pid);
+	hl_buf_printable(&out, line->backend, strlen(line->backend));
+	hl_buf_putc(&out, ' ');
+	hl_buf_printable(&out, line->started, strlen(line->started));
+	hl_buf_putc(&out, ' ');
+	hl_buf_printable(&out, line->directory, strlen(line->directory));
+	printf("%s\n", out.data);
+	hl_buf_done(&out);
+}
+
+static void
+print_json(const struct session_line *line)
+{
+	struct hl_buf out;
+	struct hl_json json;
+
+	hl_buf_init(&out, 16384);
+	hl_json_init(&json, &out);
+	hl_json_object(&json);
+	hl_json_key(&json, "name");
+	hl_json_string(&json, line->name);
+	hl_json_key(&json, "lives");
+	hl_json_bool(&json, line->lives);
+	hl_json_key(&json, "pid");
+	hl_json_i64(&json, line->pid);
+	hl_json_key(&json, "backend");
+	hl_json_string(&json, line->backend);
+	hl_json_key(&json, "started");
+	hl_json_string(&json, line->started);
+	hl_json_key(&json, "directory");
+	hl_json_string(&json, line->directory);
+	hl_json_end_object(&json);
+	printf("%s\n", out.data);
+	hl_buf_done(&out);
+}
+
+static int
+show(const struct request *request, const char *name, struct hl_err *err)
+{
+	struct keeper_place place;
+
+	if (keeper_place_open(request->state_dir, name, false, &place, err) != 0)
+		return err->code == HLU_24 ? 0 : -1; /* it went just now */
+	json_t *info = keeper_info_read(&place);
+	const struct session_line line = {
+		.name = name,
+		.lives = !place.is_ours,
+		.pid = json_integer_value(json_object_get(info, "pid")),
+		.backend = text_of(info, "backend"),
+		.started = text_of(info, "started"),
+		.directory = text_of(info, "directory"),
+	};
+	if (request->format == FORMAT_JSON)
+		print_json(&line);
+	else
+		print_text(&line);
+	json_decref(info);
+	keeper_place_close(&place);
+	return 0;
+}
+
+int
+verb_ps(const struct request *request)
+{
+	HL_AUTO(hl_strv_done) struct hl_strv names = { 0 };
+	struct hl_err err = { 0 };
+
+	if (list_names(request->state_dir, &names, &err) != 0)
+		return fail(&err);
+	for (size_t i = 0; i < names.len; i++)
+		if (show(request, names.v[i], &err) != 0)
+			return fail(&err);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * stop
+ */
+static int
+stop(const char *state_dir, const char *name, struct hl_err *err)
+{
+	struct keeper_place place;
+
+	if (keeper_place_open(state_dir, name, false, &place, err) != 0)
+		return -1;
+	int status = 0;
+	if (place.is_ours)
+		status = hl_err_set(err, HLU_24, "session '%s' had ended already", name);
+	else
+		status = keeper_stop(&place, err);
+	/* Whoever ended without tidying up, or was killed for it. */
+	if (place.is_ours || status == 0)
+		keeper_place_remove(state_dir, name, &place);
+	keeper_place_close(&place);
+	return status;
+}
+
+int
+verb_stop(const struct request *request)
+{
+	struct hl_err err = { 0 };
+	int status = 0;
+
+	if (request->argv_len == 0) {
+		hl_err_set(&err, HLU_01, "no session is named");
+		hl_err_help(&err, "'hermes-launch ps' lists them");
+		return fail(&err);
+	}
+	for (size_t i = 0; i < request->argv_len; i++)
+		if (stop(request->state_dir, request->argv[i], &err) != 0)
+			status = fail(&err);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * gc
+ */
+static int
+sweep_sessions(const char *state_dir, size_t *removed, struct hl_err *err)
+{
+	HL_AUTO(hl_strv_done) struct hl_strv names = { 0 };
+
+	if (list_names(state_dir, &names, err) != 0)
+		return -1;
+	for (size_t i = 0; i < names.len; i++) {
+		struct keeper_place place;
+		if (keeper_place_open(state_dir, names.v[i], false, &place, err) != 0) {
+			if (err->code != HLU_24)
+				return -1;
+			continue;
+		}
+		if (place.is_ours) {
+			keeper_place_remove(state_dir, names.v[i], &place);
+			++*removed;
+		}
+		keeper_place_close(&place);
+	}
+	return 0;
+}
+
+static int
+sweep_engine(const struct host *host, size_t *removed, struct hl_err *err)
+{
+	const char *variable = getenv("DOCKER_HOST");
+	const char *endpoint = variable != NULL && strncmp(variable, "unix://", 7) == 0
+				   ? variable + 7
+				   : "/var/run/docker.sock";
+	struct stat st;
+
+	if (host->helper_path == NULL || stat(endpoint, &st) != 0 || !S_ISSOCK(st.st_mode))
+		return 0;
+	return engine_sweep(host->helper_path, endpoint, removed, err);
+}
+
+int
+verb_gc(const struct request *request)
+{
+	size_t sessions = 0, groups, containers = 0;
+	struct hl_err err = { 0 };
+	struct host host;
+	int status = 0;
+
+	if (host_facts(request, &host, &err) != 0)
+		return fail(&err);
+	if (sweep_sessions(request->state_dir, &sessions, &err) != 0)
+		status = fail(&err);
+	groups = confine_cgroup_sweep();
+	if (sweep_engine(&host, &containers, &err) != 0)
+		status = fail(&err);
+	if (request->format == FORMAT_JSON)
+		printf("{\"sessions\":%zu,\"control_groups\":%zu,\"containers\":%zu}\n", sessions,
+		    groups, containers);
+	else
+		printf("removed: %zu sessions, %zu control groups, %zu containers\n", sessions,
+		    groups, containers);
+	return status;
+}
