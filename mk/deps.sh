@@ -14,10 +14,13 @@ bench) want="$build bubblewrap" ;;
 esac
 
 # From Debian 13 on docker.io only recommends its client, which is a package of its own there.
-client()
+client() # prints what is missing by program and not by package
 {
-	[ "$what" = test ] && ! command -v docker >/dev/null && apt-cache show docker-cli >/dev/null 2>&1 &&
-		echo docker-cli
+	[ "$what" = test ] || return 0
+	! command -v docker >/dev/null && apt-cache show docker-cli >/dev/null 2>&1 && echo docker-cli
+	# The client of the Model Context Protocol comes from npm; a node of another origin brings its own.
+	command -v node >/dev/null || echo nodejs
+	command -v npm >/dev/null || echo npm
 	return 0
 }
 

@@ -1,0 +1,158 @@
+#!/bin/bash
+# Named sessions: one sandbox, several launchers; who may attach; what is left when a keeper is killed.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+mkdir -p "$TMP/py/lib"
+cp "$ROOT/tests/lib/session.py" "$TMP/py/lib/"
+chmod -R a+rX "$TMP/py"
+
+plain=$(policy plain <<'Y'
+version: 1
+id: test/plain
+level: baseline@1
+backends: [local]
+limits: {pids: 200}
+Y
+)
+other=$(policy other <<'Y'
+version: 1
+id: test/other
+level: baseline@1
+backends: [local]
+limits: {pids: 100}
+Y
+)
+
+names() {
+	as "$caller" "$LAUNCH" ps | awk '{ print $1, $2 }'
+}
+
+keeper_pid() {
+	as "$caller" "$LAUNCH" ps --format json | python3 -c 'import json, sys
+for line in sys.stdin:
+    row = json.loads(line)
+    if row["name"] == sys.argv[1]:
+        print(row["pid"])' "$1"
+}
+
+not_running() {
+	! pgrep -fx "$1" >/dev/null
+}
+
+gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+no_groups() {
+	[ -z "$(find /sys/fs/cgroup -type d -path '*/hermes-launch/*' -newer "$TMP/before" 2>/dev/null)" ]
+}
+
+for caller in $CALLERS; do
+	run() { timeout 60 env -C "$TMP/work.$caller" true && as "$caller" timeout 60 "$LAUNCH" run -q --policy "$plain" "$@"; }
+	as "$caller" true
+	touch "$TMP/before"
+
+	# One sandbox, one state, many launchers.
+	status_is "$caller: no session yet (HLU-24)" 66 as "$caller" "$LAUNCH" stop one
+	like "$caller: HLU-24 is told" "$out" 'HLU-24'
+	is "$caller: ps lists none" "$(names)" ""
+	status_is "$caller: the first one makes it" 0 run --name one -c 'cd /tmp; export KEPT=7; echo made >/tmp/mark'
+	status_is "$caller: the next one finds state and files" 5 run --name one -c 'pwd; echo $KEPT; cat /tmp/mark; exit 5'
+	is "$caller: as they were left" "$out" $'/tmp\n7\nmade'
+	is "$caller: ps" "$(names)" "one lives"
+	is "$caller: argv form" "$(run --name one -- printf '%s|' 'a b' '$x')" 'a b|$x|'
+	is "$caller: stdin and stdout, byte for byte" "$(head -c 300000 /dev/urandom | tee "$TMP/bytes.$caller" | run --name one -- cat | cksum)" "$(cksum <"$TMP/bytes.$caller")"
+	is "$caller: stderr apart" "$(run --name one -c 'echo out; echo err >&2' 2>/dev/null)" "out"
+	status_is "$caller: program not found (HLB-04)" 127 run --name one -- no-such-program
+	status_is "$caller: U67 timeout" 124 run --name one --timeout 1s -c 'setsid sleep 71 & sleep 71'
+	wait_until 5 not_running 'sleep 71'
+	is "$caller: U67 nothing of it is left" $? 0
+	as "$caller" timeout 20 "$LAUNCH" run -q --policy "$plain" --name one --result "$TMP/work.$caller/result" -c 'kill -9 $$'
+	is "$caller: status of a signal" $? 137
+	like "$caller: --result of a session's call" "$(cat "$TMP/work.$caller/result")" '"how":"signaled","stage":"command","status":137'
+	is "$caller: --env of one call" "$(run --name one -e EXTRA=x -c 'echo $EXTRA'; run --name one -c 'echo ${EXTRA-none}')" $'x\nnone'
+	status_is "$caller: a protected name is refused at this door too (HLC-05)" 125 run --name one -e OPENAI_API_KEY -c true
+	{ echo '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"echo ${KEPT-none}"}}'; sleep 1; } |
+		as "$caller" timeout 20 "$LAUNCH" session -q --policy "$plain" --name one >"$TMP/rpc.out"
+	like "$caller: whoever attaches has a state of its own" "$(cat "$TMP/rpc.out")" '"stdout":"none'
+
+	# Who may attach.
+	status_is "$caller: another policy is refused (HLU-23)" 125 as "$caller" "$LAUNCH" run -q --policy "$other" --name one -c true
+	like "$caller: HLU-23 is told" "$out" 'HLU-23'
+	mkdir -p "$TMP/work.$caller/sub"
+	[ "$caller" != user ] || chown $NOBODY:$NOBODY "$TMP/work.$caller/sub"
+	status_is "$caller: from another directory it would be another sandbox" 125 \
+		as "$caller" sh -c 'cd sub && exec "$@"' - "$LAUNCH" run -q --policy "$plain" --name one -c true
+	like "$caller: and the right one is named" "$out" "work.$caller'"
+	for bad in '' '../x' '.x' 'a/b' '-x' "$(printf '%065d' 0)"; do
+		status_is "$caller: '$bad' is no name (HLU-21)" 125 run --name="$bad" -c true
+		like "$caller: HLU-21 is told" "$out" 'HLU-21'
+	done
+	if [ "$caller" = user ]; then
+		out=$(python3 - "$TMP/state.user/sessions/one/sock" <<'P' 2>&1
+import socket, sys
+peer = socket.socket(socket.AF_UNIX)
+peer.connect(sys.argv[1])
+peer.settimeout(5)
+peer.sendall(b'{"hermes-launch":"0","protocol":"control"}\n')
+print("answer:", peer.recv(100))
+P
+)
+		like "user: another uid, root even, gets no answer" "$out" "answer: b''|reset|Broken pipe"
+	else
+		skip "$caller: another uid gets no answer" "the keeper is not another user's"
+	fi
+	is "$caller: its place is the caller's alone" "$(stat -c %a "$TMP/state.$caller/sessions/one")" 700
+	is "$caller: its socket too" "$(stat -c %a "$TMP/state.$caller/sessions/one/sock")" 600
+
+	# Two at the same time make one.
+	run --name two -c 'echo $$' >"$TMP/a" & first=$!
+	run --name two -c 'echo $$' >"$TMP/b" & second=$!
+	wait $first; status=$?
+	wait $second; status=$((status + $?))
+	is "$caller: two that make it at once both get in" $status 0
+	is "$caller: into one sandbox" "$(names | grep -c two)" 1
+
+	# Ends.
+	status_is "$caller: stop" 0 as "$caller" timeout 30 "$LAUNCH" stop two
+	is "$caller: ps after stop" "$(names)" "one lives"
+	status_is "$caller: a short idle time" 0 run --name brief --idle 1s -c 'true'
+	wait_until 10 eval '! names | grep -q brief'
+	is "$caller: an idle session ends by itself" $? 0
+	run --name one -c 'sleep 72' & waiting=$!
+	wait_until 5 pgrep -fx 'sleep 72' >/dev/null
+	pid=$(keeper_pid one)
+	kill -9 "$pid"
+	wait $waiting
+	is "$caller: kill -9 of the keeper is told to whoever waits" $? 125
+	wait_until 5 not_running 'sleep 72'
+	is "$caller: kill -9 of the keeper leaves no process" $? 0
+	wait_until 5 no_groups
+	is "$caller: and no control group" $? 0
+	is "$caller: ps knows that it is dead" "$(names)" "one dead"
+	like "$caller: gc removes its place" "$(as "$caller" "$LAUNCH" gc)" 'removed: 1 sessions'
+	is "$caller: ps after gc" "$(names)" ""
+	status_is "$caller: the name can be used again" 0 run --name one -c 'test ! -e /tmp/mark'
+	kill -9 "$(keeper_pid one)"
+	status_is "$caller: also without gc" 0 run --name one -c true
+	status_is "$caller: TERM ends a keeper in order" 0 as "$caller" kill -TERM "$(keeper_pid one)"
+	wait_until 5 eval '[ -z "$(names)" ]'
+	is "$caller: and nothing is left" "$(find "$TMP/state.$caller/sessions" -mindepth 1)" ""
+
+	# A keeper that is stopped does not answer, and stop ends it all the same.
+	run --name mute -c true
+	kill -STOP "$(keeper_pid mute)"
+	if [ "$caller" != root ]; then
+		status_is "$caller: a keeper that does not answer (HLU-25)" 125 run --name mute -c true
+		like "$caller: HLU-25 is told" "$out" 'HLU-25'
+	fi
+	status_is "$caller: a keeper that does not answer is killed" 0 as "$caller" timeout 60 "$LAUNCH" stop mute
+	is "$caller: and gone" "$(names)" ""
+	log=$(as "$caller" "$LAUNCH" audit show --format json)
+	like "$caller: the log names the session" "$log" '"ev":"session.open".*"face":"keeper","name":"one"'
+	like "$caller: and its calls" "$log" '"ev":"call.start".*"argv":\["bash","-c","cd /tmp; export KEPT=7'
+	status_is "$caller: the log is whole" 0 as "$caller" "$LAUNCH" audit verify
+done
+
+done_testing

@@ -1,0 +1,48 @@
+#!/bin/bash
+# session: JSON-RPC over a real sandbox, as root and as an ordinary user; and what the log says of it. The
+# conversation is face_session.py; among others it provokes HLU-20, HLU-26, HLU-27, HLC-05, HLC-30, HLC-40.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+mkdir -p "$TMP/py/run" "$TMP/py/lib"
+cp "$ROOT/tests/run/face_session.py" "$TMP/py/run/"
+cp "$ROOT/tests/lib/session.py" "$TMP/py/lib/"
+chmod -R a+rX "$TMP/py"
+
+plain=$(policy plain <<'Y'
+version: 1
+id: test/plain
+level: baseline@1
+backends: [local]
+env: {set: {FIXED: "fixed-value"}}
+limits: {output: 4KiB}
+Y
+)
+tight=$(policy tight <<'Y'
+version: 1
+id: test/tight
+level: baseline@1
+backends: [local]
+limits: {wall: 1s}
+Y
+)
+
+for caller in $CALLERS; do
+	PYTHONDONTWRITEBYTECODE=1 as "$caller" timeout 300 python3 "$TMP/py/run/face_session.py" "$caller" \
+		"$LAUNCH" "$plain" "$tight"
+	is "$caller: the conversation came to its end" $? 0
+	log=$(as "$caller" "$LAUNCH" audit show --format json)
+	is "$caller: each session has its beginning and its end" \
+		"$(grep -c '"ev":"session.open"' <<<"$log")" "$(grep -c '"ev":"session.close"' <<<"$log")"
+	is "$caller: each call has its beginning and its end" \
+		"$(grep -c '"ev":"call.start"' <<<"$log")" "$(grep -c '"ev":"call.end"' <<<"$log")"
+	like "$caller: a refused variable is in the log by name" "$log" '"ev":"conflict".*"asked":"env OPENAI_API_KEY='
+	unlike "$caller: U17 U130 and never by value" "$(cat "$TMP/state.$caller"/audit/*/*.jsonl)" 's3cret-value-77'
+	status_is "$caller: the log is whole" 0 as "$caller" "$LAUNCH" audit verify
+done
+
+status_is "session takes no command (HLU-01)" 64 as "${CALLERS%% *}" "$LAUNCH" session --policy "$plain" -- true
+like "and says so" "$out" 'HLU-01'
+status_is "a policy that is refused has its own exit status" 66 as "${CALLERS%% *}" "$LAUNCH" session --policy "$TMP/none.yaml"
+
+done_testing
