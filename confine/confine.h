@@ -244,8 +244,8 @@ int confine_cgroup_remove(struct confine_cgroup *cgroup, struct hl_err *err) HL_
 /* The same for the janitor, which may neither allocate nor print: signal-safety(7) calls only. */
 int confine_cgroup_remove_dirs(char *const *dirs, size_t len) HL_MUST_CHECK;
 void confine_cgroup_done(struct confine_cgroup *cgroup);
-/* Removes groups of killed launchers whose janitor was killed as well: those that are empty and were
- * not made just now. The answer is how many. */
+/* Removes groups of killed launchers whose janitor was killed as well: those that are empty and
+ * were not made just now. The answer is how many. */
 size_t confine_cgroup_sweep(void);
 
 /* ------------------------------------------------------------------------------------------------

@@ -30,7 +30,9 @@ main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	if (options_parse(argc, argv, &request, &err) != 0) {
 		report_error(&err);
-		return request.verb == VERB_RUN || request.verb == VERB_SHELL ? 125 : hl_code_info(err.code)->exit_status;
+		return request.verb == VERB_RUN || request.verb == VERB_SHELL
+			   ? 125
+			   : hl_code_info(err.code)->exit_status;
 	}
 	report_init(&request);
 	int status = verb_rows[request.verb].function(&request);

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""What a session costs, beside what it would be without one. Interleaved; prints and never fails by time.
+
+    session.py calls|output|idle|crowd LAUNCHER POLICY [NUMBER]
+"""
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "lib"))
+from session import Peer  # noqa: E402
+
+BASH = "/bin/bash"
+
+
+def start(launcher, policy):
+    peer = Peer([launcher, "session", "--policy", policy])
+    peer.call("exec", command="true")
+    return peer
+
+
+def bare(command):
+    begin = time.perf_counter()
+    os.waitpid(os.posix_spawn(BASH, [BASH, "-c", command], os.environ), 0)
+    return time.perf_counter() - begin
+
+
+def asked(peer, **params):
+    begin = time.perf_counter()
+    answer = peer.call("exec", **params)
+    took = time.perf_counter() - begin
+    if answer.get("status") != 0:
+        sys.exit("a call failed: %r" % answer)
+    return took
+
+
+def row(name, times, base):
+    times = sorted(times)
+    median = statistics.median(times)
+    print("| %s | %.0f | %.0f | %.0f | %.2f |" % (
+        name, times[0] * 1e6, median * 1e6, times[len(times) * 99 // 100] * 1e6,
+        median / statistics.median(base)))
+
+
+def calls(launcher, policy, rounds=300):
+    peer = start(launcher, policy)
+    alone, kept, plain = [], [], []
+    for _ in range(rounds):
+        alone.append(bare("true"))
+        kept.append(asked(peer, command="true"))
+        plain.append(asked(peer, argv=["/bin/bash", "-c", "true"]))
+    peer.end()
+    print("| what | min us | median us | p99 us | x bare |")
+    print("|---|---|---|---|---|")
+    row("bare `bash -c true`", alone, alone)
+    row("session call, state kept", kept, alone)
+    row("session call, argv", plain, alone)
+
+
+def memory(pid):
+    """proportional set size of a process and its descendants, KiB"""
+    total = 0
+    try:
+        with open("/proc/%d/smaps_rollup" % pid) as file:
+            total = sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, task)) as file:
+                total += sum(memory(int(child)) for child in file.read().split())
+    except OSError:
+        pass
+    return total
+
+
+def peak(pid):
+    with open("/proc/%d/status" % pid) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+
+
+def through_pipe(command):
+    begin = time.perf_counter()
+    reader = subprocess.Popen([BASH, "-c", command], stdout=subprocess.PIPE)
+    total = 0
+    while True:
+        piece = os.read(reader.stdout.fileno(), 1 << 16)
+        if not piece:
+            break
+        total += len(piece)
+    reader.wait()
+    return total / (time.perf_counter() - begin)
+
+
+def output(launcher, policy, size=1 << 30):
+    command = "head -c %d /dev/zero" % size
+    peer = start(launcher, policy)
+    rates, pipes = [], []
+    for _ in range(3):
+        pipes.append(through_pipe(command))
+        rates.append(size / asked(peer, command=command))
+    print("| what | MiB/s | x pipe | launcher's peak KiB |")
+    print("|---|---|---|---|")
+    print("| pipe | %.0f | 1.00 | - |" % (statistics.median(pipes) / 2**20))
+    print("| session, %d MiB | %.0f | %.2f | %d |" % (
+        size >> 20, statistics.median(rates) / 2**20,
+        statistics.median(rates) / statistics.median(pipes), peak(peer.process.pid)))
+    peer.end()
+
+
+def idle(launcher, policy, _=0):
+    peer = start(launcher, policy)
+    time.sleep(1)
+    print("idle session: %d KiB (launcher, runner and what belongs to them; proportional set size)"
+          % memory(peer.process.pid))
+    peer.end()
+
+
+def crowd(launcher, policy, number=1000):
+    peers = [start(launcher, policy) for _ in range(number)]
+    times = []
+    for turn in range(3):
+        for peer in peers[turn::3]:
+            times.append(asked(peer, command="true"))
+    times.sort()
+    print("%d idle sessions: call median %.1f ms, p99 %.1f ms; %d KiB each" % (
+        number, statistics.median(times) * 1e3, times[len(times) * 99 // 100] * 1e3,
+        sum(memory(peer.process.pid) for peer in peers[:50]) / min(50, number)))
+    for peer in peers:
+        peer.process.stdin.close()
+    for peer in peers:
+        peer.process.wait(60)
+
+
+if __name__ == "__main__":
+    number = [int(sys.argv[4])] if len(sys.argv) > 4 else []
+    {"calls": calls, "output": output, "idle": idle, "crowd": crowd}[sys.argv[1]](
+        sys.argv[2], sys.argv[3], *number)
