@@ -158,8 +158,8 @@ char *hl_buf_take(struct hl_buf *buf) HL_MUST_CHECK;
 
 /* Escapers: the only places where such rules are written down. */
 /* A JSON string with its quotes. Escapes ", \, bytes below 0x20, DEL, U+2028/9 and bidi controls,
- * so that the text is safe in a terminal as well. len bytes that are not UTF-8 become
- * {"b64":"..."}. */
+ * so that the text is safe in a terminal as well. len bytes that are not UTF-8, or hold a NUL,
+ * become {"b64":"..."}. */
 void hl_buf_json_string(struct hl_buf *buf, const char *string, size_t len);
 /* One POSIX shell word, quoted only where needed. */
 void hl_buf_shell_word(struct hl_buf *buf, const char *word);

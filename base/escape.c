@@ -53,7 +53,8 @@ hl_buf_json_string(struct hl_buf *buf, const char *string, size_t len)
 {
 	uint32_t point;
 
-	if (!hl_is_utf8(string, len)) {
+	/* A NUL is in no text, and escaped it is six bytes. */
+	if (!hl_is_utf8(string, len) || memchr(string, '\0', len) != NULL) {
 		hl_buf_puts(buf, "{\"b64\":\"");
 		put_base64(buf, (const unsigned char *)string, len);
 		hl_buf_puts(buf, "\"}");

@@ -118,6 +118,25 @@ mapping_size(const struct head *head)
 	return *(const size_t *)(head - 1);
 }
 
+/* Pages move, bytes do not. */
+static void *
+move_mapping(struct head *head, size_t size)
+{
+	size_t whole;
+
+	if (__builtin_add_overflow(size, 2 * sizeof(*head), &whole)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	size_t *memory = mremap(head - 1, mapping_size(head), whole, MREMAP_MAYMOVE);
+	if (memory == MAP_FAILED)
+		return NULL;
+	*memory = whole;
+	head = (struct head *)memory + 1;
+	head->mark = mark_used ^ (uint64_t)(uintptr_t)head;
+	return head + 1;
+}
+
 static void *
 cut(unsigned class)
 {
@@ -234,6 +253,8 @@ realloc(void *block, size_t size)
 						      : class_size(head->class);
 	if (size <= has && (size > has / 4 || head->class != CLASS_OWN_MAPPING))
 		return block;
+	if (head->class == CLASS_OWN_MAPPING && size > class_size(CLASSES - 1))
+		return move_mapping(head, size);
 	void *moved = take(size);
 	if (moved == NULL)
 		return NULL;

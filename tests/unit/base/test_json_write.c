@@ -43,7 +43,7 @@ test_all(void **state)
 	hl_json_end_object(&json);
 	assert_string_equal(out.data,
 	    "{\"a\\\"\":\"x\\u000a\",\"none\":null,\"list\":[18446744073709551615,"
-	    "-9223372036854775808,true,[],{},\"a\\u0000b\"],\"raw\":[1],\"no\":false}");
+	    "-9223372036854775808,true,[],{},{\"b64\":\"YQBi\"}],\"raw\":[1],\"no\":false}");
 	hl_buf_done(&out);
 }
 
