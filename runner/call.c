@@ -73,6 +73,7 @@ call_reset(struct call *call, uint32_t channel)
 	call->out_fd[0] = call->out_fd[1] = call->stdin_fd = -1;
 	call->state_text_fd = call->state_fd = -1;
 	call->owed[0] = call->owed[1] = 0;
+	call->is_wide[0] = call->is_wide[1] = false;
 	call->out_window[0] = call->out_window[1] = call->stdin_window = RUNNER_WINDOW;
 	call->takes_stdin = call->stdin_ended = false;
 	hl_buf_init(&call->stdin_bytes, RUNNER_WINDOW + 1); /* and a terminal's end of input */

@@ -128,7 +128,8 @@ struct call {
 	uint64_t next_kill_ms, give_up_ms, kill_pause_ms;
 	uint32_t kill_seen; /* task.reaped when last looked at */
 
-	int out_fd[2]; /* -1: closed, or inherited; [0] is the terminal of a PTY call */
+	int out_fd[2];   /* -1: closed, or inherited; [0] is the terminal of a PTY call */
+	bool is_wide[2]; /* its pipe was made larger */
 	uint32_t out_window[2];
 	bool is_draining;
 	bool needs_room;  /* there is more to be said than fits in what waits for the host */

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,11 +27,28 @@ is_terminal(const struct call *call)
 	return (call->flags & RUNNER_SPAWN_PTY) != 0;
 }
 
+enum {
+	PIPE_SIZE = 65536, /* as it is made: pipe(7) */
+	PIPE_SIZE_FLOOD = 4 * PIPE_SIZE,
+	CHUNK = 2 * PIPE_SIZE,
+};
+
+/* A writer that fills its pipe waits for us at every turn: a larger one lets it go on meanwhile.
+ * Where the user's pages for pipes are used up (fs.pipe-user-pages-soft) it stays as it is. */
+static void
+widen(struct call *call, int which, size_t n)
+{
+	if (n != PIPE_SIZE || is_terminal(call) || call->is_wide[which])
+		return;
+	call->is_wide[which] = true;
+	fcntl(call->out_fd[which], F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
+}
+
 /* -1: nothing there yet; 0: ended; else how much was taken. */
 static ssize_t
 take(struct init *init, struct call *call, int which)
 {
-	static char chunk[1 + 65536];
+	static char chunk[1 + CHUNK];
 	size_t want = sizeof(chunk) - 1;
 
 	if (want > call->out_window[which])
@@ -43,6 +61,7 @@ take(struct init *init, struct call *call, int which)
 		close_fd(&call->out_fd[which]);
 		return 0;
 	}
+	widen(call, which, (size_t)n);
 	chunk[0] = (char)(which + 1);
 	runner_frame_put(&init->out, RUNNER_OUT, call->channel, chunk, (size_t)n + 1);
 	call->out_window[which] -= (uint32_t)n;
