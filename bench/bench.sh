@@ -3,9 +3,10 @@
 # with a like profile, and the bare command. Interleaved; min, median and p95; ratios of medians.
 # Prints and never fails by time. The last table worth keeping is in bench/RESULTS.md.
 #
-#	make bench			ROUNDS=200 by default
+#	make bench			ROUNDS=200 CROWD=1000 by default
 set -eu
 cd "$(dirname "$0")/.."
+HERE=$PWD
 
 B=build/bench
 ROUNDS=${ROUNDS:-200}
@@ -78,3 +79,20 @@ echo
 	empty "$TMP/bin/empty" , \
 	version "$HL" version , \
 	policy-check-4KiB "$HL" policy check "$TMP/big.yaml" | table empty
+
+# A session, asked over JSON-RPC by one Python program that also runs the bare commands.
+export PYTHONDONTWRITEBYTECODE=1
+session() {
+	python3 "$HERE/bench/session.py" "$1" "$HL" "$TMP/policy.yaml" "${@:2}"
+}
+echo
+echo "## A call of a session"
+echo
+session calls "$ROUNDS"
+echo
+echo "## Output through a session"
+echo
+session output
+echo
+session idle
+session crowd "${CROWD:-1000}"

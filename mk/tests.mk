@@ -107,3 +107,10 @@ bench:
 	sh mk/deps.sh bench
 	$(MAKE) all
 	bash bench/bench.sh
+
+# Ten thousand calls over fifty sessions, some killed, cancelled, timed out: nothing may be left.
+SOAK_CALLS ?= 10000
+SOAK_SESSIONS ?= 50
+.PHONY: soak
+soak: all
+	SOAK_CALLS=$(SOAK_CALLS) SOAK_SESSIONS=$(SOAK_SESSIONS) bash tests/run/soak.sh
