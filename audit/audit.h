@@ -69,6 +69,16 @@ void audit_close(struct audit *audit);
 int audit_add_secret(struct audit *audit, const struct audit_secret *secret,
     struct hl_err *err) HL_MUST_CHECK;
 
+/* A stream of bytes that is kept elsewhere, with the same places replaced as in a record. What may
+ * be the beginning of a value is held back; is_end lets go of it. Lives no longer than audit. */
+struct audit_stream;
+
+struct audit_stream *audit_stream_new(const struct audit *audit); /* NULL: no memory */
+/* -1: no memory, or a value that does not end; what was passed before is good. */
+int audit_stream_pass(struct audit_stream *stream, const char *bytes, size_t len, bool is_end,
+    struct hl_buf *out) HL_MUST_CHECK;
+void audit_stream_free(struct audit_stream *stream);
+
 /* A record under construction: the caller writes fields in the order of events.def. */
 struct audit_record {
 	enum audit_event event;

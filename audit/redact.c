@@ -262,29 +262,118 @@ merge(const struct spans *known, const struct spans *shapes, struct spans *all)
 	all->failed = all->failed || known->failed || shapes->failed;
 }
 
-size_t
-audit_redact(const struct redactor *redactor, struct redact_state *state, const char *text,
-    size_t len, struct hl_buf *out)
+static void
+find_all(const struct redactor *redactor, struct redact_state *state, const char *text, size_t len,
+    struct spans *all)
 {
 	struct spans known HL_AUTO(spans_done) = { 0 };
 	struct spans shapes HL_AUTO(spans_done) = { 0 };
-	struct spans all HL_AUTO(spans_done) = { 0 };
-	size_t done = 0;
 
 	find_known(redactor, text, len, &known);
 	audit_patterns_find(state, text, len, &shapes);
-	merge(&known, &shapes, &all);
-	if (all.failed) {
-		out->failed = true;
-		return 0;
-	}
-	for (size_t i = 0; i < all.len; i++) {
-		const struct span *span = &all.items[i];
+	merge(&known, &shapes, all);
+}
+
+/* The text before until, which no span crosses. Returns how many places were replaced. */
+static size_t
+put_redacted(const struct redactor *redactor, const struct spans *all, const char *text,
+    size_t until, struct hl_buf *out)
+{
+	size_t done = 0, n = 0;
+
+	for (; n < all->len && all->items[n].begin < until; n++) {
+		const struct span *span = &all->items[n];
 		if (span->begin > done)
 			hl_buf_put(out, text + done, span->begin - done);
 		put_marker(redactor, span, out);
 		done = span->end;
 	}
-	hl_buf_put(out, text + done, len - done);
-	return all.len;
+	hl_buf_put(out, text + done, until - done);
+	return n;
+}
+
+size_t
+audit_redact(const struct redactor *redactor, struct redact_state *state, const char *text,
+    size_t len, struct hl_buf *out)
+{
+	struct spans all HL_AUTO(spans_done) = { 0 };
+
+	find_all(redactor, state, text, len, &all);
+	if (all.failed) {
+		out->failed = true;
+		return 0;
+	}
+	return put_redacted(redactor, &all, text, len, out);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * A stream: what may be the beginning of a value is held back until more has come.
+ */
+struct audit_stream {
+	const struct redactor *redactor;
+	struct hl_buf held;
+};
+
+enum {
+	HOLD_MIN = 4096, /* of shapes: the longest is a key in PEM, which is known by its end */
+	HOLD_MAX = 8 << 20
+};
+
+struct audit_stream *
+audit_stream_new(const struct audit *audit)
+{
+	struct audit_stream *stream = calloc(1, sizeof(*stream));
+
+	if (stream == NULL)
+		return NULL;
+	stream->redactor = &audit->redactor;
+	hl_buf_init(&stream->held, HOLD_MAX);
+	return stream;
+}
+
+void
+audit_stream_free(struct audit_stream *stream)
+{
+	if (stream == NULL)
+		return;
+	hl_buf_done_secret(&stream->held);
+	free(stream);
+}
+
+static size_t
+longest_value(const struct redactor *redactor)
+{
+	size_t longest = HOLD_MIN;
+
+	for (size_t i = 0; i < redactor->needles_len; i++)
+		if (redactor->needles[i].len > longest)
+			longest = redactor->needles[i].len;
+	return longest + 4; /* and what stands beside a form of base 64 */
+}
+
+int
+audit_stream_pass(struct audit_stream *stream, const char *bytes, size_t len, bool is_end,
+    struct hl_buf *out)
+{
+	struct spans all HL_AUTO(spans_done) = { 0 };
+	struct redact_state state = { 0 };
+	struct hl_buf *held = &stream->held;
+	size_t hold = is_end ? 0 : longest_value(stream->redactor);
+
+	hl_buf_put(held, bytes, len);
+	if (held->failed)
+		return -1;
+	/* Looked at in pieces that are large beside what is held back. */
+	if (!is_end && held->len < 4 * hold)
+		return 0;
+	find_all(stream->redactor, &state, held->data, held->len, &all);
+	if (all.failed)
+		return -1;
+	size_t until = held->len - hold;
+	for (size_t i = 0; i < all.len; i++)
+		if (all.items[i].begin < until && all.items[i].end > until)
+			until = all.items[i].begin;
+	put_redacted(stream->redactor, &all, held->data, until, out);
+	hl_buf_drop(held, until);
+	return out->failed ? -1 : 0;
 }

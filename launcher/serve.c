@@ -92,6 +92,8 @@ open_session(struct serve *serve, struct hl_err *err)
 		return -1;
 	plan_rlimits(&run->plan, &serve->limits);
 	fill_config(serve, &config);
+	if (spill_prepare(serve, &config, err) != 0)
+		return -1;
 	if (session_state_new(run->plan.cwd, &serve->common, err) != 0)
 		return -1;
 	return session_open(&config, &serve->session, err);

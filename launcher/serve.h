@@ -34,12 +34,17 @@ struct serve {
 	const char *face, *name;      /* name NULL: dies with us */
 	struct call *calls;           /* running, or still looked at */
 	uint64_t calls_made, secrets, start_ms;
+	char spill_dir[4096];
 	bool is_closing, is_closed;
 	struct hl_err err; /* why it closed by itself */
 	void (*on_closed)(void *context);
 	void *context;
 	struct conflicts judged; /* of the variable that is looked at */
 };
+
+/* spill.c: with --spill, where outputs beyond the window are kept. */
+int spill_prepare(struct serve *serve, struct session_config *config,
+    struct hl_err *err) HL_MUST_CHECK;
 
 /* run was settled. Records the session, starts the sandbox, opens the session in loop. On failure
  * nothing is left but run, which is the caller's to finish. */

@@ -53,6 +53,20 @@ ok(name("U71 the window keeps head and tail and counts what it left out"),
    len(r["stdout"]) + len(r["stdout_tail"]) + r["omitted"]["stdout"] == 100000 and
    len(r["stdout"]) + len(r["stdout_tail"]) <= 4096 and r["status"] == 0, r["omitted"])
 
+# What the window leaves out.
+spilled = open_session("--spill")
+r = spilled.call("exec", command="echo begin; yes fixed-value | head -c 200000; echo; echo end")
+path = r["spill"] or "/nonexistent"
+text = open(path, "rb").read().decode() if os.path.exists(path) else ""
+ok(name("U17 U71 a spill file has head, middle and end, and no known value"),
+   text.startswith("begin\n") and text.endswith("end\n") and "fixed-value" not in text and
+   text.count("redacted:env:FIXED") > 16000, path, text[:80], text[-80:])
+is_(name("W10 and nobody else may read it"), os.stat(path).st_mode & 0o777 if text else None, 0o600)
+is_(name("no file where the window has all"), spilled.call("exec", command="echo small")["spill"], None)
+is_(name("--spill ends well"), spilled.end(), 0)
+is_(name("no file without --spill"), r["spill"] and peer.call(
+    "exec", command="head -c 100000 /dev/zero")["spill"], None)
+
 # Streaming.
 peer.notes.clear()
 number = peer.send("exec", command="echo one; sleep 0.2; echo two >&2", stream=True)

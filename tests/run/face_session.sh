@@ -1,6 +1,6 @@
 #!/bin/bash
 # session: JSON-RPC over a real sandbox, as root and as an ordinary user; and what the log says of it. The
-# conversation is face_session.py; among others it provokes HLU-20, HLU-26, HLU-27, HLC-05, HLC-30, HLC-40.
+# conversation is face_session.py; among others it provokes HLU-20, HLU-26, HLU-27, HLU-28, HLC-05, HLC-30, HLC-40.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
@@ -40,6 +40,13 @@ for caller in $CALLERS; do
 	unlike "$caller: U17 U130 and never by value" "$(cat "$TMP/state.$caller"/audit/*/*.jsonl)" 's3cret-value-77'
 	status_is "$caller: the log is whole" 0 as "$caller" "$LAUNCH" audit verify
 done
+
+mkdir -p "$TMP/spill.state"
+: >"$TMP/spill.state/output"
+chmod 700 "$TMP/spill.state"
+status_is "files where their directory cannot be are refused (HLU-28)" 74 env -C "$TMP/work" "$LAUNCH" session --spill \
+	--state-dir "$TMP/spill.state" --policy "$plain" </dev/null
+like "and the message says so" "$out" 'HLU-28'
 
 status_is "session takes no command (HLU-01)" 64 as "${CALLERS%% *}" "$LAUNCH" session --policy "$plain" -- true
 like "and says so" "$out" 'HLU-01'
