@@ -36,7 +36,8 @@ enum verb {
 enum output_format {
 	FORMAT_TEXT,
 	FORMAT_JSON,
-	FORMAT_ARGV
+	FORMAT_ARGV,
+	FORMAT_GITHUB
 };
 
 /* One --env, --mount, --limit, --label or --engine-arg, with the argument's number for messages. */
@@ -68,6 +69,9 @@ struct request {
 	const char *name;       /* of a named session, or NULL */
 	const char *idle;       /* how long one stays when nobody uses it, or NULL */
 	const char *level;      /* policy show --level */
+	const char *within;     /* policy check: the outer policy */
+	const char *fail_on;    /* policy check: "warning" */
+	bool is_stack;          /* policy check: all operands are one stack */
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;
 	bool show_effective, show_origins;
@@ -189,6 +193,15 @@ const char *host_policy_dir(void);
 /* The stack that run would load: host layer and --policy, or .hermes/policy.yaml. */
 int load_policy(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+
+/* Policies as they are written, without the layer of this host: to compare them. */
+int load_policy_alone(const struct request_items *files, const struct host *host,
+    struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+/* The operands of a verb as a stack. -1: there are too many. */
+int request_operands(const struct request *request, struct request_items *ret_files,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Reports and returns the exit status of verbs other than run. */
+int verb_fail(const struct hl_err *err);
 
 /* Pieces of plan_build(), each in its own file. */
 int plan_process(const struct policy *policy, const struct request *request,

@@ -67,13 +67,18 @@ unknown_option(struct parse *parse, const char *text)
 static int
 set_format(struct parse *parse, enum output_format *format, const char *value)
 {
-	static const char *const
-	    names[] = { [FORMAT_TEXT] = "text", [FORMAT_JSON] = "json", [FORMAT_ARGV] = "argv" };
+	static const char *const names[] = {
+		[FORMAT_TEXT] = "text",
+		[FORMAT_JSON] = "json",
+		[FORMAT_ARGV] = "argv",
+		[FORMAT_GITHUB] = "github",
+	};
 
 	for (unsigned i = 0; i < HL_ARRAY_SIZE(names); i++) {
 		if (strcmp(value, names[i]) != 0)
 			continue;
-		if (i == FORMAT_ARGV && parse->request->verb != VERB_EXPLAIN)
+		if ((i == FORMAT_ARGV && parse->request->verb != VERB_EXPLAIN) ||
+		    (i == FORMAT_GITHUB && parse->request->verb != VERB_POLICY_CHECK))
 			break;
 		*format = (enum output_format)i;
 		return 0;

@@ -64,7 +64,7 @@ judge_number(const struct policy *policy, enum policy_field field, const char *t
 		say_number(judgement, field, state->bound);
 	if (number == state->number)
 		set_verdict(judgement, POLICY_SAME, &state->origin);
-	else if (state->is_bounded && number > state->bound)
+	else if (!policy_number_is_allowed(state, number))
 		set_verdict(judgement, POLICY_LOOSER, &state->bound_origin);
 	else
 		set_verdict(judgement, POLICY_TIGHTER,
@@ -270,12 +270,11 @@ policy_judge_mount(const struct policy *policy, const struct policy_mount *mount
 	const struct policy_state *state = &policy->states[POLICY_FS_MOUNTS];
 	const struct policy_value *value = &policy->values[POLICY_FS_MOUNTS];
 	struct policy_judgement judgement = { 0 };
-	bool is_inside = !state->is_bounded;
+	const struct policy_item item = { .mount = *mount };
 
 	if (!policy_check_mount(mount, err))
 		return -1;
-	for (size_t i = 0; i < state->allowed.len; i++)
-		is_inside = is_inside || policy_mount_is_inside(mount, &state->allowed.v[i].mount);
+	bool is_inside = policy_item_is_allowed(POLICY_KIND_MOUNTS, state, &item);
 	if (state->is_bounded)
 		say_items(&judgement, POLICY_KIND_MOUNTS, &state->allowed);
 	set_verdict(&judgement, is_inside ? POLICY_TIGHTER : POLICY_LOOSER,

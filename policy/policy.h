@@ -224,6 +224,40 @@ int policy_show(const struct policy *policy, unsigned flags, struct hl_buf *out,
 const char *policy_level_text(const char *name);
 
 /* ------------------------------------------------------------------------------------------------
+ * Two policies against each other, by the same rules that judge a request
+ */
+enum policy_relation {
+	POLICY_RELATION_SAME,
+	POLICY_RELATION_TIGHTER,
+	POLICY_RELATION_LOOSER,
+	POLICY_RELATION_MOVED /* neither is inside the other: something is allowed that was not */
+};
+
+struct policy_difference {
+	const char *what; /* a field's key, or "degrade.allow" */
+	enum policy_relation relation;
+	char old_text[256], new_text[256]; /* as policy show prints it; of env.set the names */
+	struct hl_origin old_origin, new_origin; /* of the bound, else of the value; borrowed */
+};
+
+struct policy_differences {
+	struct policy_difference items[POLICY_FIELD_MAX + 1];
+	size_t len;
+	size_t looser, moved;
+};
+
+/* Bounds, locks, values that are used when nobody asks, and what may go missing. */
+int policy_compare(const struct policy *old, const struct policy *new,
+    struct policy_differences *ret_differences, struct hl_err *err) HL_MUST_CHECK;
+/* One error finding for each bound of inner that lets through what outer's does not. file: what a
+ * finding names when inner says nothing of the field. findings must have been initialised. */
+int policy_within(const struct policy *inner, const struct policy *outer, const char *file,
+    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+/* A level alone, to compare with. */
+int policy_load_level(const char *name, struct policy **ret_policy,
+    struct hl_err *err) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
  * Requests of the caller
  */
 enum policy_verdict {

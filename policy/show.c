@@ -219,6 +219,20 @@ put_names(struct show *s, const struct policy_value *value)
 		hl_buf_putf(s->out, "%s ", value->items[i].name);
 }
 
+/* All forms of a value that stand in one line. */
+static void
+put_value(struct show *s, enum policy_field field, const struct policy_value *value)
+{
+	if ((s->flags & POLICY_BODY_NAMES) != 0 && value->kind == POLICY_KIND_MAP)
+		put_names(s, value);
+	else if (value->kind == POLICY_KIND_HOME)
+		put_home(s, value);
+	else if (is_alone(s, field, value))
+		policy_value_format(value, field, s->out);
+	else
+		put_forms(s, field, value);
+}
+
 static void
 put_field(struct show *s, enum policy_field field)
 {
@@ -239,14 +253,7 @@ put_field(struct show *s, enum policy_field field)
 		return;
 	}
 	hl_buf_putf(s->out, "%*s%s: ", (int)depth_of(key) * 2, "", last != NULL ? last + 1 : key);
-	if ((s->flags & POLICY_BODY_NAMES) != 0 && value->kind == POLICY_KIND_MAP)
-		put_names(s, value);
-	else if (value->kind == POLICY_KIND_HOME)
-		put_home(s, value);
-	else if (is_alone(s, field, value))
-		policy_value_format(value, field, s->out);
-	else
-		put_forms(s, field, value);
+	put_value(s, field, value);
 	put_origins(s, value);
 }
 
@@ -338,6 +345,20 @@ policy_put_body(const struct policy *policy, unsigned flags, struct hl_buf *out,
 		put_field(&s, (enum policy_field)i);
 	policy_arena_done(&s.scratch);
 	return s.is_oom ? hl_err_oom(err) : hl_buf_check(out, "policy", err);
+}
+
+int
+policy_put_field_text(const struct policy *policy, enum policy_field field, struct hl_buf *out,
+    struct hl_err *err)
+{
+	struct show s = { .policy = policy, .flags = POLICY_BODY_NAMES, .out = out };
+
+	if (policy_field_kind(field) == POLICY_KIND_SET &&
+	    !policy_flatten(&s.scratch, &policy->states[field], &s.flat))
+		return hl_err_oom(err);
+	put_value(&s, field, &policy->values[field]);
+	policy_arena_done(&s.scratch);
+	return hl_buf_check(out, "value", err);
 }
 
 int

@@ -137,6 +137,9 @@ bool policy_mount_is_inside(const struct policy_mount *mount, const struct polic
 /* Certain only: false also when it cannot be told. */
 bool policy_pattern_is_inside(const char *pattern, const char *bound);
 
+/* compare.c: whether a number, or rank, is inside the bound. */
+bool policy_number_is_allowed(const struct policy_state *state, uint64_t number);
+
 /* check.c: what contradicts itself in one file. */
 void policy_check_file(const struct policy_read *layer, struct diag *diag);
 
@@ -162,6 +165,10 @@ void policy_put_list(struct hl_buf *out, enum policy_kind kind, const struct pol
 #define POLICY_BODY_NAMES (1U << 8)
 
 int policy_put_body(const struct policy *policy, unsigned flags, struct hl_buf *out,
+    struct hl_err *err) HL_MUST_CHECK;
+
+/* What policy_show() writes behind a field's key, in one line; of env.set the names only. */
+int policy_put_field_text(const struct policy *policy, enum policy_field field, struct hl_buf *out,
     struct hl_err *err) HL_MUST_CHECK;
 
 /* A value given as text, outside any file. -1: it is none of the field's. */

@@ -1,0 +1,120 @@
+#!/bin/bash
+# The verbs for those who write policies: check in all its forms, explain-code, diff, meets.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+cd "$TMP/policy" || exit 1
+export HERMES_LAUNCH_STATE=$TMP/state HL_TEST_HOST_DIR=$TMP/nowhere
+mkdir -m 700 "$TMP/state"
+
+policy base >/dev/null <<'Y'
+version: 1
+id: acme/base
+layer: org
+level: baseline@1
+limits: {memory: {max: 4GiB, default: 2GiB}}
+network: {mode: none}
+env: {set: {SHIFT: do-not-show-1}}
+Y
+policy loose >/dev/null <<'Y'
+version: 1
+id: acme/team
+level: baseline@1
+limits: {memory: 8GiB}
+network: {mode: proxy}
+Y
+policy tight >/dev/null <<'Y'
+version: 1
+id: acme/team
+level: baseline@1
+limits: {memory: 1GiB}
+network: {mode: none}
+env: {set: {SHIFT: do-not-show-1}}
+Y
+policy broken >/dev/null <<'Y'
+version: 1
+id: acme/broken
+netwrok: {mode: none}
+limits: {memory: 4096, pids: many}
+Y
+
+status_is "check: a good file" 0 "$LAUNCH" policy check base.yaml
+like "check: ok is told" "$out" '^base.yaml: ok \(0 warnings\)$'
+status_is "check: errors are 1" 1 "$LAUNCH" policy check broken.yaml
+is "check: all errors in one run" "$(grep -c ': error: ' <<<"$out")" 3
+like "check: the nearest key" "$out" 'did you mean "network"'
+status_is "check: no file is 66" 66 "$LAUNCH" policy check absent.yaml
+status_is "check: nothing named is 64" 64 "$LAUNCH" policy check
+status_is "check: twenty findings and no more" 1 "$LAUNCH" policy check broken.yaml broken.yaml \
+	broken.yaml broken.yaml broken.yaml broken.yaml broken.yaml broken.yaml
+is "check: twenty are shown" "$(grep -c ': error: ' <<<"$out")" 20
+like "check: that there are more is told" "$out" 'only the first 20 findings'
+
+status_is "check --stack: a looser bound is a warning" 0 "$LAUNCH" policy check --stack base.yaml loose.yaml
+like "check --stack: it has no effect" "$out" 'limits.memory has no effect: acme/base allows at most 4GiB \(base.yaml:5:24\) \[HLP-21\]'
+status_is "check --fail-on warning is 2" 2 "$LAUNCH" policy check --stack --fail-on warning base.yaml loose.yaml
+status_is "check --fail-on warning without any is 0" 0 "$LAUNCH" policy check --stack --fail-on warning base.yaml tight.yaml
+status_is "check --fail-on warning with errors is 1" 1 "$LAUNCH" policy check --fail-on warning broken.yaml
+status_is "check --fail-on knows one word" 64 "$LAUNCH" policy check --fail-on note base.yaml
+
+status_is "check --within: inside" 0 "$LAUNCH" policy check --within base.yaml tight.yaml
+status_is "check --within: outside is 1" 1 "$LAUNCH" policy check --within base.yaml loose.yaml
+like "check --within: both places" "$out" '^loose.yaml:4:18: error: limits.memory goes past .*\[HLP-26\]$'
+like "check --within: the second place" "$out" 'note: the bound is here: base.yaml:5:24'
+unlike "check --within: no value of a variable" "$out" 'do-not-show'
+status_is "check --within: an outer policy that is broken is 78" 78 "$LAUNCH" policy check --within broken.yaml tight.yaml
+
+status_is "check --format github" 1 "$LAUNCH" policy check --format github broken.yaml
+like "github: an annotation" "$out" '^::error file=broken.yaml,line=3,col=1,endColumn=8,title=HLP-04 policy-unknown-key::unknown key "netwrok"%0Adid you mean "network"\?$'
+status_is "explain has no github format" 64 "$LAUNCH" explain --format github -p base.yaml -- true
+status_is "check --format json" 1 "$LAUNCH" policy check --format json --within base.yaml loose.yaml
+like "json: the second place" "$(python3 -c '
+import json, sys
+for line in sys.stdin:
+	finding = json.loads(line)
+	if finding["code"] == "HLP-26" and finding["line"] == 4:
+		print(finding["file"], finding["other"]["file"], finding["other"]["line"])
+' <<<"$out")" '^loose.yaml base.yaml 5$'
+
+status_is "explain-code" 0 "$LAUNCH" explain-code HLP-26
+like "explain-code: cause and exit status" "$out" '^HLP-26 policy-exceeds \(exit status 78; 125 from run\)$'
+unexplained=
+while read -r code; do
+	"$LAUNCH" explain-code "$code" >/dev/null 2>&1 || unexplained+=" $code"
+done < <(sed -n 's/^HL_CODE(\([A-Z]\), \([0-9]*\),.*/HL\1-\2/p' "$ROOT/base/codes.def")
+is "explain-code: every row of the table" "$unexplained" ""
+status_is "explain-code: of none" 64 "$LAUNCH" explain-code HLP-99
+
+status_is "diff: tighter is 0" 0 "$LAUNCH" policy diff base.yaml tight.yaml
+like "diff: what is tighter" "$out" '^tighter +limits.memory: \{max: 4GiB, default: 2GiB\} -> 1GiB$'
+status_is "diff: looser is 1" 1 "$LAUNCH" policy diff tight.yaml base.yaml
+like "diff: what is looser" "$out" '^looser +limits.memory: '
+like "diff: the places" "$out" '^ +new +base.yaml:5:24$'
+status_is "diff: with itself" 0 "$LAUNCH" policy diff base.yaml base.yaml
+is "diff: with itself there is none" "$out" ""
+status_is "diff: a variable that is not set any more" 1 "$LAUNCH" policy diff tight.yaml loose.yaml
+unlike "diff: no value of a variable" "$out" 'do-not-show'
+status_is "diff --format json" 1 "$LAUNCH" policy diff --format json tight.yaml loose.yaml
+like "diff: json" "$(python3 -c '
+import json, sys
+for line in sys.stdin:
+	row = json.loads(line)
+	print(row["key"], row["relation"], row["new"]["line"])
+' <<<"$out")" '^limits.memory looser 4$'
+status_is "diff of one is 64" 64 "$LAUNCH" policy diff base.yaml
+status_is "diff with a broken one is 78" 78 "$LAUNCH" policy diff base.yaml broken.yaml
+
+status_is "meets: its own level" 0 "$LAUNCH" policy meets baseline@1 base.yaml tight.yaml
+like "meets: that it does" "$out" '^tight.yaml: meets baseline@1 \(0 gaps\)$'
+status_is "meets: a stricter level" 1 "$LAUNCH" policy meets restricted@1 base.yaml
+like "meets: the gaps" "$out" 'fs.landlock goes past .*\[HLP-26\]'
+status_is "meets --format json" 1 "$LAUNCH" policy meets --format json restricted@1 base.yaml
+like "meets: json" "$(python3 -c '
+import json, sys
+answer = json.loads(sys.stdin.readline())
+print(answer["meets"], len(answer["gaps"]) > 3)
+' <<<"$out")" '^False True$'
+status_is "meets: no such level" 64 "$LAUNCH" policy meets strict@9 base.yaml
+status_is "meets: no file" 66 "$LAUNCH" policy meets baseline@1 absent.yaml
+
+done_testing

@@ -1,0 +1,234 @@
+/*
+ * Two policies against each other: each kind of field in each direction, containment, levels.
+ */
+#include "policy/state.h"
+#include "stack.h"
+
+#include "base/banned.h"
+
+static struct policy_differences differences;
+
+static struct policy *
+load_text(const char *name, const char *body)
+{
+	char text[2048];
+	struct policy *policy = NULL;
+	struct policy_findings findings;
+	struct hl_err err = { 0 };
+	int len =
+	    snprintf(text, sizeof(text), "version: 1\nid: acme/%s\nlevel: open@1\n%s", name, body);
+	const struct policy_text only = { name, text, (size_t)len };
+
+	if (policy_load_texts(&only, 1, &policy, &findings, &err) != 0)
+		fail_msg("%s: %s", body, err.msg);
+	policy_findings_done(&findings);
+	return policy;
+}
+
+static enum policy_relation
+relation(const char *old_body, const char *new_body, const char *what)
+{
+	struct policy *old = load_text("old", old_body), *new = load_text("new", new_body);
+	struct hl_err err = { 0 };
+	enum policy_relation found = POLICY_RELATION_SAME;
+
+	assert_int_equal(policy_compare(old, new, &differences, &err), 0);
+	for (size_t i = 0; i < differences.len; i++) {
+		assert_int_not_equal(differences.items[i].relation, POLICY_RELATION_SAME);
+		if (strcmp(differences.items[i].what, what) == 0)
+			found = differences.items[i].relation;
+		else
+			fail_msg("%s differs as well", differences.items[i].what);
+	}
+	policy_free(old);
+	policy_free(new);
+	return found;
+}
+
+struct row {
+	const char *key, *strict, *weak;
+};
+
+/* In each row the first is inside the second, and not the other way round. */
+static const struct row rows[] = {
+	{ "mode", "mode: enforce\n", "mode: warn\n" },
+	{ "backends", "backends: [local]\n", "backends: [local, docker]\n" },
+	{ "process.user", "process: {user: \"1000\"}\n", "process: {user: {default: \"1000\"}}\n" },
+	{ "process.allow_root", "process: {allow_root: false}\n", "process: {allow_root: true}\n" },
+	{ "process.no_new_privs", "process: {no_new_privs: true}\n",
+	    "process: {no_new_privs: false}\n" },
+	{ "process.caps", "process: {caps: []}\n", "process: {caps: [CHOWN]}\n" },
+	{ "process.caps", "process: {caps: [CHOWN]}\n",
+	    "process: {caps: {allowed: [KILL, CHOWN], default: [CHOWN]}}\n" },
+	{ "limits.memory", "limits: {memory: 1GiB}\n", "limits: {memory: 2GiB}\n" },
+	{ "limits.memory", "limits: {memory: 1GiB}\n", "" },
+	{ "limits.memory", "limits: {memory: {max: 4GiB, default: 1GiB}}\n",
+	    "limits: {memory: {max: 4GiB, default: 2GiB}}\n" },
+	{ "limits.cpus", "limits: {cpus: 0.5}\n", "limits: {cpus: 4}\n" },
+	{ "limits.wall", "limits: {wall: 90s}\n", "limits: {wall: 2m}\n" },
+	{ "fs.deny", "fs: {deny: [/srv/a, /srv/b]}\n", "fs: {deny: [/srv/a]}\n" },
+	{ "fs.deny", "fs: {deny: [/srv]}\n", "fs: {deny: [/srv/a]}\n" },
+	{ "fs.mounts", "fs: {mounts: [{src: /a, dst: /b}]}\n",
+	    "fs: {mounts: [{src: /a, dst: /b, access: rw}]}\n" },
+	{ "fs.mounts", "fs: {mounts: []}\n", "fs: {mounts: [{src: /a, dst: /b}]}\n" },
+	{ "fs.tmpfs", "fs: {tmpfs: [{dst: /tmp, size: 1MiB}]}\n",
+	    "fs: {tmpfs: [{dst: /tmp, size: 2MiB}]}\n" },
+	{ "fs.home", "fs: {home: tmpfs}\n", "fs: {home: persist}\n" },
+	{ "fs.home", "fs: {home: {kind: tmpfs, size: 1MiB}}\n",
+	    "fs: {home: {kind: tmpfs, size: 2MiB}}\n" },
+	{ "fs.workdir", "fs: {workdir: {access: ro}}\n", "fs: {workdir: {access: rw}}\n" },
+	{ "fs.workdir", "fs: {workdir: {path: /srv/x}}\n", "" },
+	{ "network.mode", "network: {mode: none}\n",
+	    "network: {mode: {max: host, default: none}}\n" },
+	{ "env.pass", "env: {pass: [LC_ALL]}\n", "env: {pass: [\"LC_*\"]}\n" },
+	{ "env.set", "env: {set: {A: a, B: b}}\n", "env: {set: {A: a}}\n" },
+	{ "image.digest", "image: {digest: true}\n", "image: {digest: false}\n" },
+	{ "limits.pids", "lock: [limits.pids]\n", "" },
+	{ "degrade.allow", "", "degrade: {allow: [limits.memory]}\n" },
+	{ "degrade.allow", "degrade: {allow: [limits.memory]}\n",
+	    "degrade: {allow: [\"limits.*\"]}\n" },
+};
+
+static void
+each_kind_has_a_direction(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		const struct row *row = &rows[i];
+		if (relation(row->weak, row->strict, row->key) != POLICY_RELATION_TIGHTER)
+			fail_msg("%s: %s is not tighter than %s", row->key, row->strict, row->weak);
+		if (relation(row->strict, row->weak, row->key) != POLICY_RELATION_LOOSER)
+			fail_msg("%s: %s is not looser than %s", row->key, row->weak, row->strict);
+		assert_int_equal(relation(row->weak, row->weak, row->key), POLICY_RELATION_SAME);
+		assert_int_equal(differences.len, 0);
+	}
+}
+
+/* Neither inside the other. */
+static void
+what_cannot_be_ordered_has_moved(void **state)
+{
+	static const struct row moved[] = {
+		{ "process.user", "process: {user: \"1000\"}\n", "process: {user: \"1001\"}\n" },
+		{ "env.set", "env: {set: {A: a}}\n", "env: {set: {A: b}}\n" },
+		{ "env.pass", "env: {pass: [A_1, B_1]}\n", "env: {pass: [B_1, C_1]}\n" },
+		{ "backends", "backends: [local, docker]\n", "backends: [docker, local]\n" },
+		{ "fs.workdir", "fs: {workdir: {path: /a}}\n", "fs: {workdir: {path: /b}}\n" },
+		{ "limits.memory", "limits: {memory: {max: 4GiB, default: 1GiB}}\n",
+		    "limits: {memory: {max: 3GiB, default: 2GiB}}\n" },
+		{ "fs.mounts", "fs: {mounts: [{src: /a, dst: /m}]}\n",
+		    "fs: {mounts: [{src: /b, dst: /m}]}\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(moved); i++) {
+		if (relation(moved[i].strict, moved[i].weak, moved[i].key) != POLICY_RELATION_MOVED)
+			fail_msg("%s has not moved", moved[i].strict);
+		assert_int_equal(differences.moved, 1);
+	}
+}
+
+static void
+values_of_variables_are_not_told(void **state)
+{
+	(void)state;
+	relation("env: {set: {A: hush-1}}\n", "env: {set: {A: hush-2}}\n", "env.set");
+	assert_null(strstr(differences.items[0].old_text, "hush"));
+	assert_null(strstr(differences.items[0].new_text, "hush"));
+	assert_non_null(strstr(differences.items[0].new_text, "A"));
+}
+
+/* What several layers allow together is less than each of them does. */
+static void
+a_stack_is_inside_what_its_layers_allow_together(void **state)
+{
+	struct policy *outer = load_text("outer", "env: {pass: [A_1]}\n");
+	struct policy_findings gaps = { 0 };
+	struct hl_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(stack_load_two(BASE "env: {pass: [A_1, B_1]}\n",
+			     OPEN "env: {pass: [A_1, C_1]}\n"),
+	    0);
+	assert_int_equal(policy_within(t.policy, outer, "x.yaml", &gaps, &err), 0);
+	assert_int_equal(gaps.errors, 0);
+	assert_int_equal(policy_within(outer, t.policy, "x.yaml", &gaps, &err), 0);
+	assert_int_equal(gaps.errors, 0);
+	policy_findings_done(&gaps);
+	policy_free(outer);
+}
+
+static void
+what_exceeds_is_told_with_both_places(void **state)
+{
+	struct policy *outer = load_text("outer", "limits: {memory: 1GiB, pids: 10}\n");
+	struct policy *inner = load_text("inner", "limits: {memory: 2GiB}\n");
+	struct policy_findings gaps = { 0 };
+	struct hl_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(policy_within(inner, outer, "x.yaml", &gaps, &err), 0);
+	assert_int_equal(gaps.errors, 2);
+	assert_int_equal(gaps.items[0].code, HLP_26);
+	assert_string_equal(gaps.items[0].where.file, "inner");
+	assert_int_equal(gaps.items[0].where.line, 4);
+	assert_string_equal(gaps.items[0].other.file, "outer");
+	assert_int_equal(gaps.items[0].other.line, 4);
+	/* Where it says nothing there is no place but the file. */
+	assert_string_equal(gaps.items[1].where.file, "x.yaml");
+	assert_int_equal(gaps.items[1].where.line, 0);
+	policy_findings_done(&gaps);
+	policy_free(inner);
+	policy_free(outer);
+}
+
+static size_t
+gaps_of(const char *level, const char *text)
+{
+	struct policy *strict = NULL;
+	struct policy_findings gaps = { 0 };
+	struct hl_err err = { 0 };
+
+	assert_int_equal(policy_load_level(level, &strict, &err), 0);
+	expect_good(text);
+	assert_int_equal(policy_within(t.policy, strict, "p.yaml", &gaps, &err), 0);
+	size_t n = gaps.errors;
+	policy_findings_done(&gaps);
+	policy_free(strict);
+	return n;
+}
+
+static void
+a_level_is_met_or_not(void **state)
+{
+	struct policy *none = NULL;
+	struct hl_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(gaps_of("restricted@1", HEAD "level: restricted@1\n"), 0);
+	assert_int_equal(gaps_of("baseline@1", HEAD "level: restricted@1\n"), 0);
+	assert_true(gaps_of("restricted@1", HEAD "level: baseline@1\n") >= 4);
+	assert_true(gaps_of("baseline@1", OPEN) >= 4);
+	/* What a level asks for is not met when it may go missing, or only be advice. */
+	assert_int_equal(gaps_of("restricted@1",
+			     HEAD "level: restricted@1\ndegrade: {allow: [fs.landlock]}\n"),
+	    1);
+	assert_int_equal(gaps_of("restricted@1", HEAD "level: restricted@1\nmode: warn\n"), 1);
+	assert_int_equal(policy_load_level("strict@9", &none, &err), -1);
+	assert_int_equal(err.code, HLU_01);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_kind_has_a_direction),
+		cmocka_unit_test(what_cannot_be_ordered_has_moved),
+		cmocka_unit_test(values_of_variables_are_not_told),
+		cmocka_unit_test(a_stack_is_inside_what_its_layers_allow_together),
+		cmocka_unit_test(what_exceeds_is_told_with_both_places),
+		cmocka_unit_test(a_level_is_met_or_not),
+	};
+
+	return cmocka_run_group_tests(tests, stack_setup, stack_teardown);
+}
