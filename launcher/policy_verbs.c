@@ -9,23 +9,29 @@
 
 #include "base/banned.h"
 
-static int
-load(const struct request_items *files, const struct host *host, const char *host_dir,
-    struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err)
+/* Which files, and for whom. */
+static struct policy_load_request
+what_to_load(const struct request_items *files, const struct host *host)
 {
 	static const char *names[REQUEST_ITEMS_MAX];
 
 	for (size_t i = 0; i < files->len; i++)
 		names[i] = files->items[i].text;
-	struct policy_load_request what = {
+	return (struct policy_load_request){
 		.files = names,
 		.files_len = files->len,
-		.host_dir = host_dir,
 		.cwd = host->cwd,
 		.caller = host->uid,
 		.home = host->home,
 	};
-	int status = policy_load(&what, ret_policy, findings, err);
+}
+
+static int
+load(const struct policy_load_request *what, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err)
+{
+	int status = policy_load(what, ret_policy, findings, err);
+
 	/* The findings have told the place, and its name goes with them. */
 	if (status != 0)
 		err->where = (struct hl_where){ 0 };
@@ -40,14 +46,19 @@ int
 load_policy_alone(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err)
 {
-	return load(files, host, NULL, ret_policy, findings, err);
+	struct policy_load_request what = what_to_load(files, host);
+
+	return load(&what, ret_policy, findings, err);
 }
 
 int
 load_policy(const struct request_items *files, const struct host *host, struct policy **ret_policy,
     struct policy_findings *findings, struct hl_err *err)
 {
-	return load(files, host, host_policy_dir(), ret_policy, findings, err);
+	struct policy_load_request what = what_to_load(files, host);
+
+	what.host_dir = host_policy_dir();
+	return load(&what, ret_policy, findings, err);
 }
 
 int

@@ -93,6 +93,11 @@ report_unknown(struct policy_reader *r, const struct node *key, const char *pref
 	for (size_t i = 0; i < n; i++)
 		candidates[i] = names[i];
 	policy_unknown_key(r, key, prefix, candidates, n);
+	/* A field has few forms: when none is near they are all told. */
+	if (forms != NULL && forms[0] != NULL && policy_diag_is_kept(r->diag) &&
+	    r->diag->last->help == NULL)
+		policy_diag_help(r->diag, "it takes %s%s%s", forms[0],
+		    forms[1] != NULL ? " and " : "", forms[1] != NULL ? forms[1] : "");
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -326,6 +331,9 @@ policy_schema_read(struct policy_reader *r, const struct node *root, struct hl_e
 {
 	if (root->kind != NODE_MAP) {
 		policy_expect(r, "a policy", root, NODE_MAP);
+		if (root->kind != NODE_BROKEN)
+			policy_diag_help(r->diag,
+			    "begin the file with \"version: 1\", without a dash");
 		return 0;
 	}
 	r->layer->is_warn = is_warn(root);

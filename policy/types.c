@@ -287,6 +287,10 @@ policy_read_u64(struct policy_reader *r, const char *key, const struct node *nod
 		wrong_type(r, key, node, "a whole number, without quotes");
 		if (is_whole(node))
 			policy_diag_help(r->diag, "write %.40s", node->text);
+		else
+			policy_diag_help(r->diag,
+			    "write digits only, no zero in front, from %llu to %llu",
+			    (unsigned long long)range.min, (unsigned long long)range.max);
 		return false;
 	}
 	if (hl_parse_u64(node->text, range.min, range.max, ret_value, &ignored) == 0)

@@ -10,7 +10,7 @@
 static const char golden_dir[] = "tests/golden/policy";
 
 enum {
-	CASES_MIN = 25,
+	CASES_MIN = 80,
 	MESSAGE_MAX = 512,
 	CASES_MAX = 256,
 };
