@@ -50,6 +50,12 @@ plan_env_is_built(const struct plan_env *env)
 	       is_among(built_names, HL_ARRAY_SIZE(built_names), env->name);
 }
 
+bool
+plan_env_name_is_built(const char *name)
+{
+	return is_among(built_names, HL_ARRAY_SIZE(built_names), name);
+}
+
 static struct plan_env *
 env_find(const struct plan *plan, const char *name)
 {
@@ -140,9 +146,8 @@ has_glob(const char *text)
 	return strpbrk(text, "*?") != NULL;
 }
 
-/* The rule of env.pass that lets name through, NULL = none. */
-static const struct policy_item *
-passed_by(const struct policy_value *pass, const char *name)
+const struct policy_item *
+plan_env_rule(const struct policy_value *pass, const char *name)
 {
 	const char *const *built = built_names;
 
@@ -187,7 +192,7 @@ put_passed(const struct policy_value *pass, const struct host *host, struct plan
 		const char *value;
 		const struct policy_item *rule = NULL;
 		if (split(*entry, name, sizeof(name), &value))
-			rule = passed_by(pass, name);
+			rule = plan_env_rule(pass, name);
 		if (rule == NULL)
 			continue;
 		const struct plan_env *known = env_find(plan, name);
@@ -204,7 +209,7 @@ put_passed(const struct policy_value *pass, const struct host *host, struct plan
 bool
 plan_env_is_private(const struct policy *policy, const char *name)
 {
-	return passed_by(policy_get(policy, POLICY_ENV_PASS), name) != NULL &&
+	return plan_env_rule(policy_get(policy, POLICY_ENV_PASS), name) != NULL &&
 	       !is_among(plain_names, HL_ARRAY_SIZE(plain_names), name);
 }
 

@@ -146,6 +146,10 @@ int plan_effect(const struct policy *policy, const struct plan *plan, struct pla
 void plan_env_done(struct plan *plan);
 /* Neither passed from the caller nor set by the policy. */
 bool plan_env_is_built(const struct plan_env *env);
+/* HOME, PATH and the like, which every command has. */
+bool plan_env_name_is_built(const char *name);
+/* The rule of env.pass that lets name through, NULL = none. */
+const struct policy_item *plan_env_rule(const struct policy_value *pass, const char *name);
 /* Passes by env.pass, and its value is no plain setting of a terminal. */
 bool plan_env_is_private(const struct policy *policy, const char *name);
 void plan_env_notes(const struct policy *policy, const struct host *host, const struct plan *plan,

@@ -1,0 +1,144 @@
+/*
+ * policy why --path: the plan is made as for a run, and the path is looked for in it: the deepest
+ * mount, tmpfs or home that holds it, and what is covered in there.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher/plan_parts.h"
+#include "launcher/why.h"
+
+#include "base/banned.h"
+
+/* What holds the path inside. */
+struct holder {
+	const char *dst; /* where it begins */
+	const char *src; /* on this host, NULL = nothing of this host */
+	const char *what;
+	bool is_writable;
+	struct hl_origin origin;
+};
+
+static void
+take_deeper(struct holder *holder, const struct holder *other, const char *path)
+{
+	if (hl_path_is_beneath(path, other->dst) && strlen(other->dst) >= strlen(holder->dst))
+		*holder = *other;
+}
+
+static struct holder
+find_holder(const struct plan *plan, const char *path)
+{
+	struct holder holder = {
+		.dst = "/",
+		.src = plan_is_local(plan) ? "/" : NULL,
+		.what = plan_is_local(plan) ? "fs.root: this host's own tree"
+					    : "fs.root: the image's own tree",
+		.is_writable = plan->root == PLAN_ROOT_WRITABLE,
+		.origin = plan->root_origin,
+	};
+	static const char *const kernel[] = { "/proc", "/sys", "/dev" };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(kernel); i++) {
+		const struct holder made = { kernel[i], NULL, "made anew for the sandbox", false,
+			plan_built_in() };
+		take_deeper(&holder, &made, path);
+	}
+	for (size_t i = 0; i < plan->tmpfs_len; i++) {
+		const struct holder made = { plan->tmpfs[i].dst, NULL, "fs.tmpfs", true,
+			plan->tmpfs[i].origin };
+		take_deeper(&holder, &made, path);
+	}
+	if (plan->home.path != NULL) {
+		const struct holder made = { plan->home.path, plan->home.src, "fs.home", true,
+			plan->home.origin };
+		take_deeper(&holder, &made, path);
+	}
+	for (size_t i = 0; i < plan->mounts_len; i++) {
+		const struct plan_mount *mount = &plan->mounts[i];
+		const struct holder made = { mount->dst, mount->is_volume ? NULL : mount->src,
+			mount->is_workdir ? "fs.workdir" : "fs.mounts", mount->is_writable,
+			mount->origin };
+		take_deeper(&holder, &made, path);
+	}
+	return holder;
+}
+
+/* The index of what covers the host's path within the holder, deny.len = nothing does. */
+static size_t
+find_cover(const struct plan *plan, const struct holder *holder, const char *host_path)
+{
+	size_t found = plan->deny.len;
+
+	for (size_t i = 0; i < plan->deny.len; i++) {
+		const char *covered = plan->deny.v[i];
+		if (hl_path_is_beneath(host_path, covered) &&
+		    hl_path_is_beneath(covered, holder->src) && strcmp(covered, holder->src) != 0)
+			found = i;
+	}
+	return found;
+}
+
+static int
+answer(struct why *why, const struct plan *plan, const char *path, struct hl_err *err)
+{
+	struct holder holder = find_holder(plan, path);
+	size_t cover = plan->deny.len;
+
+	if (holder.src != NULL) {
+		const char *rest = path + strlen(holder.dst);
+		rest += *rest == '/';
+		HL_AUTO_FREE char *named = hl_path_normalise(holder.src, rest);
+		HL_AUTO_FREE char *host_path = named != NULL ? plan_path_settle(named) : NULL;
+		if (host_path == NULL)
+			return hl_err_oom(err);
+		cover = find_cover(plan, &holder, host_path);
+		/* A link on this host may lead to what is covered under another name. */
+		if (cover == plan->deny.len)
+			cover = find_cover(plan, &holder, named);
+	}
+	if (cover < plan->deny.len) {
+		why_say(why, false, &plan->deny_origins[cover],
+		    "is covered: the command sees nothing there");
+		snprintf(why->rule, sizeof(why->rule), "covers %.250s", plan->deny.v[cover]);
+		snprintf(why->change, sizeof(why->change), "%s",
+		    plan->deny_origins[cover].where.file != NULL
+			? "take it out of fs.deny there"
+			: "nothing, where it holds credentials or state of the launcher; else a mount of its own");
+		return 0;
+	}
+	why_say(why, true, &holder.origin, "is %s", holder.is_writable ? "writable" : "read-only");
+	snprintf(why->rule, sizeof(why->rule), "%s at %.200s%s%.60s", holder.what, holder.dst,
+	    holder.src != NULL && strcmp(holder.src, holder.dst) != 0 ? " from " : "",
+	    holder.src != NULL && strcmp(holder.src, holder.dst) != 0 ? holder.src : "");
+	return 0;
+}
+
+int
+why_path(struct why *why, const char *path, struct hl_err *err)
+{
+	static struct conflicts conflicts; /* too large for a stack */
+	static struct request asked;
+	struct plan plan = { 0 };
+	HL_AUTO_FREE char *full = hl_path_normalise(why->host->cwd, path);
+
+	if (full == NULL)
+		return hl_err_oom(err);
+	asked = *why->request;
+	asked.env.len = 0;
+	if (conflicts_judge(why->policy, &asked, &conflicts, err) != 0)
+		return -1;
+	const struct plan_input input = { why->policy, &asked, &conflicts, why->host };
+	int status = 0;
+	if (conflicts.refused > 0)
+		status = hl_err_set(err, conflicts.items[0].code, "run would be refused: '%.200s'",
+		    conflicts.items[0].asked);
+	if (status == 0)
+		status = plan_build(&input, &plan, err);
+	if (status == 0)
+		status = answer(why, &plan, full, err);
+	/* Its origin borrows from the policy, not from the plan. */
+	plan_done(&plan);
+	conflicts_done(&conflicts);
+	return status;
+}

@@ -1,0 +1,73 @@
+#!/bin/bash
+# policy why: one question, the line that decides, and the same answer that a run gives.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+export HL_TEST_HOST_DIR=$TMP/nowhere
+why=$(policy why <<'Y'
+version: 1
+id: acme/why
+level: open@1
+backends: [local, docker]
+process: {caps: {allowed: [CHOWN, KILL], default: [CHOWN]}}
+fs:
+  mounts: [{src: /usr/share, dst: /data}]
+  deny: [/usr/share/doc]
+network: {mode: none}
+env: {pass: {allowed: [LANG, "CI_*", X_1], default: [LANG, "CI_*"]}, set: {SHIFT: do-not-show-1}}
+local: {isolation: confined}
+Y
+)
+set -- $CALLERS
+caller=$1
+
+# asks NAME STATUS REGEX OPTION...
+asks() {
+	local name=$1 status=$2 regex=$3
+	shift 3
+	status_is "$name: status" "$status" as "$caller" "$LAUNCH" policy why -p "$why" "$@"
+	like "$name: answer" "$out" "$regex"
+}
+
+asks "a variable that passes" 0 'why.yaml:10:54 \(task, acme/why\) +env.pass LANG$' --env LANG
+asks "a variable by a pattern" 0 'env.pass CI_\*$' --env CI_JOB
+asks "a variable that may be asked for" 1 'not given, but a caller may ask' --env X_1
+asks "a variable outside the bound" 1 '^no: OTHER is outside the bound$' --env OTHER
+asks "a credential never passes" 1 'carries a credential' --env GITHUB_TOKEN
+asks "a loader variable never passes" 1 'runs code before the command' --env LD_PRELOAD
+asks "a fixed variable" 0 'is set to a fixed value' --env SHIFT
+unlike "a fixed variable: its value is not told" "$out" 'do-not-show'
+asks "a built variable" 0 'is built by the launcher' --env PATH
+asks "a capability" 0 'why.yaml:5:51 .* process.caps: \[CHOWN\]$' --cap CAP_CHOWN
+asks "a capability that may be asked for" 1 'a caller may ask' --cap KILL
+asks "a capability outside the bound" 1 'why.yaml:5:27 .*allows \[CHOWN, KILL\]$' --cap SYS_ADMIN
+asks "a capability that is none" 78 'did you mean' --cap CHWON
+asks "a host" 1 'why.yaml:9:17 .* network.mode: none$' --host example.org:443
+asks "an argument that loosens" 1 'is refused: it loosens .*\[HLC-1' --backend docker --arg --privileged
+asks "an argument that does not" 0 'it loosens nothing' --backend docker --arg --memory=1g
+asks "two questions" 64 'one question is asked at a time' --env A --cap KILL
+asks "no question" 64 'one question is asked at a time'
+asks "as json" 0 '^\{"env":"LANG","allowed":true,.*"file":"[^"]*why.yaml","line":10,"column":54\}$' --format json --env LANG
+
+# Of paths the run itself is asked as well.
+agrees() {
+	local name=$1 path=$2 want=$3 seen
+	shift 3
+	seen=$(as "$caller" "$LAUNCH" run -q -p "$why" -c "if [ ! -r '$path' ]; then echo no; elif [ -w '$path' ]; then echo writable; else echo read-only; fi" 2>&1)
+	is "$name: the run" "$seen" "$want"
+}
+mkdir -p "$TMP/work.$caller"
+as "$caller" sh -c 'echo 1 >here; chmod 666 here'
+asks "a path of the working directory" 0 'here is writable$' --path here
+agrees "a path of the working directory" here writable
+asks "a path of a mount" 0 'data/man is read-only' --path /data/man
+like "a path of a mount: the rule" "$out" 'why.yaml:7:12 .* fs.mounts at /data from /usr/share$'
+agrees "a path of a mount" /data/man read-only
+asks "a path that fs.deny covers" 1 'why.yaml:8:10 .* covers /usr/share/doc$' --path /usr/share/doc/bash
+asks "a path that fs.deny covers, under another name" 1 'is covered' --path /data/doc/bash
+asks "a path of the system" 0 'fs.root: this host' --path /usr/bin/env
+asks "a path of a tmpfs" 0 '/tmp/x is writable' --path /tmp/x
+asks "a credential of this host" 1 'is covered' --path /etc/shadow
+asks "the kernel's own" 0 'made anew' --path /proc/1
+
+done_testing
