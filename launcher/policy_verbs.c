@@ -126,3 +126,18 @@ verb_policy_show(const struct request *request)
 	policy_free(policy);
 	return status == 0 ? 0 : verb_fail(&err);
 }
+
+int
+verb_policy_schema(const struct request *request)
+{
+	struct hl_buf out;
+	struct hl_err err = { 0 };
+
+	(void)request;
+	hl_buf_init(&out, 1U << 20);
+	int status = policy_json_schema(&out, &err);
+	if (status == 0)
+		fwrite(out.data, 1, out.len, stdout);
+	hl_buf_done(&out);
+	return status == 0 ? 0 : verb_fail(&err);
+}

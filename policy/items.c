@@ -9,24 +9,9 @@
 
 #include "base/base.h"
 #include "policy/layer.h"
+#include "policy/structures.h"
 
 #include "base/banned.h"
-
-enum member_type {
-	MEMBER_PATH,
-	MEMBER_TEXT,
-	MEMBER_BOOL,
-	MEMBER_WORD,
-	MEMBER_SIZE,
-	MEMBER_MODE,
-};
-
-struct member {
-	const char *key;
-	const char *subject; /* as messages call it */
-	enum member_type type;
-	const char *const *words;
-};
 
 struct member_value {
 	const struct node *node; /* NULL: not given */
@@ -35,17 +20,11 @@ struct member_value {
 };
 
 enum {
-	MEMBERS_MAX = 6,
 	SET_MAX = 1024, /* merging compares members pairwise */
 	PLACES_MAX = 256,
-	TMPFS_SIZE = 64 << 20, /* when a policy gives none */
-	TMPFS_MODE = 01777,    /* crun and docker disagree on the default, so it is always ours */
+	SIZE_OF_TMPFS = 64 << 20, /* when a policy gives none */
+	MODE_OF_TMPFS = 01777, /* crun and docker disagree on the default, so it is always ours */
 };
-
-static const char *const access_words[] = { "ro", "rw", NULL };
-static const char *const kind_words[] = { "bind", "volume", NULL };
-static const char *const as_words[] = { "bind", NULL };
-static const char *const home_words[] = { "tmpfs", "persist", "bind", NULL };
 
 static bool
 read_mode(struct policy_reader *r, const struct member *member, const struct node *node,
@@ -126,8 +105,9 @@ unknown_member(struct policy_reader *r, const struct node *key, const char *cons
 /* All members of one mapping; values[i] belongs to members[i]. */
 static bool
 read_members(struct policy_reader *r, const char *key, const struct node *node,
-    const struct member *members, struct member_value *values)
+    enum policy_kind kind, struct member_value *values)
 {
+	const struct member *members = policy_members(kind);
 	const char *names[MEMBERS_MAX];
 	size_t n = 0;
 	bool is_good = policy_expect(r, key, node, NODE_MAP);
@@ -201,43 +181,28 @@ check_dst(struct policy_reader *r, const char *key, const struct node *node, con
 static bool
 read_mount(struct policy_reader *r, const struct node *node, struct policy_item *item)
 {
-	enum {
-		SRC,
-		DST,
-		ACCESS,
-		EXEC,
-		REQUIRED,
-		KIND
-	};
-	static const struct member members[] = {
-		[SRC] = { "src", "src of a mount", MEMBER_TEXT, NULL },
-		[DST] = { "dst", "dst of a mount", MEMBER_PATH, NULL },
-		[ACCESS] = { "access", "access of a mount", MEMBER_WORD, access_words },
-		[EXEC] = { "exec", "exec of a mount", MEMBER_BOOL, NULL },
-		[REQUIRED] = { "required", "required of a mount", MEMBER_BOOL, NULL },
-		[KIND] = { "kind", "kind of a mount", MEMBER_WORD, kind_words },
-	};
 	struct member_value v[MEMBERS_MAX] = { 0 };
 
-	if (!read_members(r, "fs.mounts", node, members, v) ||
-	    !need_member(r, "fs.mounts", node, "src", &v[SRC]) ||
-	    !need_member(r, "fs.mounts", node, "dst", &v[DST]) ||
-	    !check_dst(r, "dst of a mount", v[DST].node, v[DST].text))
+	if (!read_members(r, "fs.mounts", node, POLICY_KIND_MOUNTS, v) ||
+	    !need_member(r, "fs.mounts", node, "src", &v[MOUNT_SRC]) ||
+	    !need_member(r, "fs.mounts", node, "dst", &v[MOUNT_DST]) ||
+	    !check_dst(r, "dst of a mount", v[MOUNT_DST].node, v[MOUNT_DST].text))
 		return false;
-	bool is_volume = v[KIND].number != 0;
-	if (!is_volume && !policy_check_path(r, "src of a mount", v[SRC].node, v[SRC].text))
+	bool is_volume = v[MOUNT_KIND].number != 0;
+	if (!is_volume &&
+	    !policy_check_path(r, "src of a mount", v[MOUNT_SRC].node, v[MOUNT_SRC].text))
 		return false;
-	if (is_volume && !is_volume_name(v[SRC].text)) {
-		policy_diag_error(r->diag, HLP_07, policy_at(v[SRC].node),
-		    "src of a volume is a name, not \"%.60s\"", v[SRC].text);
+	if (is_volume && !is_volume_name(v[MOUNT_SRC].text)) {
+		policy_diag_error(r->diag, HLP_07, policy_at(v[MOUNT_SRC].node),
+		    "src of a volume is a name, not \"%.60s\"", v[MOUNT_SRC].text);
 		return false;
 	}
 	item->mount = (struct policy_mount){
-		.src = v[SRC].text,
-		.dst = v[DST].text,
-		.access = v[ACCESS].number != 0 ? POLICY_ACCESS_RW : POLICY_ACCESS_RO,
-		.exec = number_or(&v[EXEC], true) != 0,
-		.is_required = number_or(&v[REQUIRED], true) != 0,
+		.src = v[MOUNT_SRC].text,
+		.dst = v[MOUNT_DST].text,
+		.access = v[MOUNT_ACCESS].number != 0 ? POLICY_ACCESS_RW : POLICY_ACCESS_RO,
+		.exec = number_or(&v[MOUNT_EXEC], true) != 0,
+		.is_required = number_or(&v[MOUNT_REQUIRED], true) != 0,
 		.is_volume = is_volume,
 	};
 	return true;
@@ -246,30 +211,17 @@ read_mount(struct policy_reader *r, const struct node *node, struct policy_item 
 static bool
 read_tmpfs(struct policy_reader *r, const struct node *node, struct policy_item *item)
 {
-	enum {
-		DST,
-		SIZE,
-		EXEC,
-		MODE
-	};
-	static const struct member members[] = {
-		[DST] = { "dst", "dst of a tmpfs", MEMBER_PATH, NULL },
-		[SIZE] = { "size", "size of a tmpfs", MEMBER_SIZE, NULL },
-		[EXEC] = { "exec", "exec of a tmpfs", MEMBER_BOOL, NULL },
-		[MODE] = { "mode", "mode of a tmpfs", MEMBER_MODE, NULL },
-		{ NULL, NULL, MEMBER_TEXT, NULL },
-	};
 	struct member_value v[MEMBERS_MAX] = { 0 };
 
-	if (!read_members(r, "fs.tmpfs", node, members, v) ||
-	    !need_member(r, "fs.tmpfs", node, "dst", &v[DST]) ||
-	    !check_dst(r, "dst of a tmpfs", v[DST].node, v[DST].text))
+	if (!read_members(r, "fs.tmpfs", node, POLICY_KIND_TMPFS, v) ||
+	    !need_member(r, "fs.tmpfs", node, "dst", &v[TMPFS_DST]) ||
+	    !check_dst(r, "dst of a tmpfs", v[TMPFS_DST].node, v[TMPFS_DST].text))
 		return false;
 	item->tmpfs = (struct policy_tmpfs){
-		.dst = v[DST].text,
-		.size = number_or(&v[SIZE], TMPFS_SIZE),
-		.exec = v[EXEC].number != 0,
-		.mode = (uint32_t)number_or(&v[MODE], TMPFS_MODE),
+		.dst = v[TMPFS_DST].text,
+		.size = number_or(&v[TMPFS_SIZE], SIZE_OF_TMPFS),
+		.exec = v[TMPFS_EXEC].number != 0,
+		.mode = (uint32_t)number_or(&v[TMPFS_MODE], MODE_OF_TMPFS),
 	};
 	return true;
 }
@@ -344,33 +296,22 @@ new_single(struct policy_reader *r, const struct node *node, struct policy_given
 bool
 policy_read_workdir(struct policy_reader *r, const struct node *node, struct policy_given *given)
 {
-	enum {
-		PATH,
-		AT,
-		ACCESS,
-		AS
-	};
-	static const struct member members[] = {
-		[PATH] = { "path", "fs.workdir.path", MEMBER_TEXT, NULL },
-		[AT] = { "at", "fs.workdir.at", MEMBER_PATH, NULL },
-		[ACCESS] = { "access", "fs.workdir.access", MEMBER_WORD, access_words },
-		[AS] = { "as", "fs.workdir.as", MEMBER_WORD, as_words },
-		{ NULL, NULL, MEMBER_TEXT, NULL },
-	};
 	struct member_value v[MEMBERS_MAX] = { 0 };
 
-	if (!read_members(r, "fs.workdir", node, members, v) || !new_single(r, node, given))
+	if (!read_members(r, "fs.workdir", node, POLICY_KIND_WORKDIR, v) ||
+	    !new_single(r, node, given))
 		return false;
 	/* "." is the caller's directory, which is what no path means. */
-	bool has_path = v[PATH].text != NULL && strcmp(v[PATH].text, ".") != 0;
-	if (has_path && !policy_check_path(r, "fs.workdir.path", v[PATH].node, v[PATH].text))
+	bool has_path = v[WORKDIR_PATH].text != NULL && strcmp(v[WORKDIR_PATH].text, ".") != 0;
+	if (has_path &&
+	    !policy_check_path(r, "fs.workdir.path", v[WORKDIR_PATH].node, v[WORKDIR_PATH].text))
 		return false;
-	if (v[AT].text != NULL && is_kernel_path(v[AT].text))
-		return check_dst(r, "fs.workdir.at", v[AT].node, v[AT].text);
-	given->items.v[0].mount.src = has_path ? v[PATH].text : NULL;
-	given->items.v[0].mount.dst = v[AT].text;
-	given->has_bound = v[ACCESS].node != NULL;
-	given->bound = v[ACCESS].number;
+	if (v[WORKDIR_AT].text != NULL && is_kernel_path(v[WORKDIR_AT].text))
+		return check_dst(r, "fs.workdir.at", v[WORKDIR_AT].node, v[WORKDIR_AT].text);
+	given->items.v[0].mount.src = has_path ? v[WORKDIR_PATH].text : NULL;
+	given->items.v[0].mount.dst = v[WORKDIR_AT].text;
+	given->has_bound = v[WORKDIR_ACCESS].node != NULL;
+	given->bound = v[WORKDIR_ACCESS].number;
 	return true;
 }
 
@@ -378,7 +319,7 @@ policy_read_workdir(struct policy_reader *r, const struct node *node, struct pol
 bool
 policy_read_home_word(struct policy_reader *r, const struct node *node, struct policy_given *given)
 {
-	if (!policy_read_word(r, "fs.home", home_words, node, &given->number) ||
+	if (!policy_read_word(r, "fs.home", policy_home_words, node, &given->number) ||
 	    !new_single(r, node, given))
 		return false;
 	if (given->number == POLICY_HOME_BIND) {
@@ -399,43 +340,32 @@ policy_read_home_word(struct policy_reader *r, const struct node *node, struct p
 bool
 policy_read_home(struct policy_reader *r, const struct node *node, struct policy_given *given)
 {
-	enum {
-		KIND,
-		SRC,
-		SIZE,
-		BOUND
-	};
-	static const struct member members[] = {
-		[KIND] = { "kind", "fs.home.kind", MEMBER_WORD, home_words },
-		[SRC] = { "src", "fs.home.src", MEMBER_PATH, NULL },
-		[SIZE] = { "size", "fs.home.size", MEMBER_SIZE, NULL },
-		[BOUND] = { "max", "fs.home.max", MEMBER_WORD, home_words },
-		{ NULL, NULL, MEMBER_TEXT, NULL },
-	};
 	struct member_value v[MEMBERS_MAX] = { 0 };
 	bool is_bind;
 
-	if (!read_members(r, "fs.home", node, members, v) || !new_single(r, node, given))
+	if (!read_members(r, "fs.home", node, POLICY_KIND_HOME, v) || !new_single(r, node, given))
 		return false;
-	is_bind = v[KIND].node != NULL && v[KIND].number == POLICY_HOME_BIND;
-	if (is_bind && !need_member(r, "fs.home", node, "src with kind: bind", &v[SRC]))
+	is_bind = v[HOME_KIND].node != NULL && v[HOME_KIND].number == POLICY_HOME_BIND;
+	if (is_bind && !need_member(r, "fs.home", node, "src with kind: bind", &v[HOME_SRC]))
 		return false;
-	if ((v[SRC].node != NULL && !is_bind) ||
-	    (v[SIZE].node != NULL && (v[KIND].node == NULL || v[KIND].number != 0))) {
+	if ((v[HOME_SRC].node != NULL && !is_bind) ||
+	    (v[HOME_SIZE].node != NULL &&
+		(v[HOME_KIND].node == NULL || v[HOME_KIND].number != 0))) {
 		policy_diag_error(r->diag, HLP_15,
-		    policy_at(v[SRC].node != NULL ? v[SRC].node->key : v[SIZE].node->key),
+		    policy_at(
+			v[HOME_SRC].node != NULL ? v[HOME_SRC].node->key : v[HOME_SIZE].node->key),
 		    "fs.home: src goes with kind: bind, size with kind: tmpfs");
 		return false;
 	}
-	given->has_default = v[KIND].node != NULL;
-	given->number = v[KIND].number;
-	given->has_bound = v[BOUND].node != NULL || v[KIND].node != NULL;
-	given->bound = number_or(&v[BOUND], v[KIND].number);
-	given->is_short = v[BOUND].node == NULL;
+	given->has_default = v[HOME_KIND].node != NULL;
+	given->number = v[HOME_KIND].number;
+	given->has_bound = v[HOME_BOUND].node != NULL || v[HOME_KIND].node != NULL;
+	given->bound = number_or(&v[HOME_BOUND], v[HOME_KIND].number);
+	given->is_short = v[HOME_BOUND].node == NULL;
 	given->items.v[0].home = (struct policy_home_value){
-		.kind = (enum policy_home)v[KIND].number,
-		.src = v[SRC].text,
-		.size = number_or(&v[SIZE], POLICY_UNLIMITED),
+		.kind = (enum policy_home)v[HOME_KIND].number,
+		.src = v[HOME_SRC].text,
+		.size = number_or(&v[HOME_SIZE], POLICY_UNLIMITED),
 	};
 	return true;
 }

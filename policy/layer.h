@@ -84,6 +84,9 @@ int policy_schema_read(struct policy_reader *r, const struct node *root,
 void policy_unknown_key(struct policy_reader *r, const struct node *key, const char *prefix,
     const char *const *candidates, size_t n);
 
+/* Keys of a mapping that gives bound and default apart; empty when there is no such mapping. */
+const char *const *policy_field_forms(enum policy_field field);
+
 /* frame.c: false when the key is none of the frame's. */
 bool policy_frame_read(struct policy_reader *r, const struct node *node);
 /* False: the file is not for this program, and nothing else of it is looked at. */

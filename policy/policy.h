@@ -223,6 +223,9 @@ int policy_show(const struct policy *policy, unsigned flags, struct hl_buf *out,
 /* The text of a built-in level, NULL when there is none of that name. */
 const char *policy_level_text(const char *name);
 
+/* The language as a JSON Schema (draft 2020-12), for editors. */
+int policy_json_schema(struct hl_buf *out, struct hl_err *err) HL_MUST_CHECK;
+
 /* ------------------------------------------------------------------------------------------------
  * Two policies against each other, by the same rules that judge a request
  */

@@ -109,8 +109,8 @@ static const char *const list_forms[] = { "allowed", "default", NULL };
 static const char *const text_forms[] = { "default", NULL };
 static const char *const no_forms[] = { NULL };
 
-static const char *const *
-forms_of(enum policy_field field)
+const char *const *
+policy_field_forms(enum policy_field field)
 {
 	enum policy_kind kind = policy_field_kind(field);
 
@@ -129,7 +129,7 @@ forms_of(enum policy_field field)
 static bool
 takes_forms(enum policy_field field)
 {
-	return forms_of(field)[0] != NULL;
+	return policy_field_forms(field)[0] != NULL;
 }
 
 static bool
@@ -225,7 +225,7 @@ static void
 read_forms(struct policy_reader *r, enum policy_field field, const struct node *node,
     struct policy_given *given)
 {
-	const char *const *forms = forms_of(field);
+	const char *const *forms = policy_field_forms(field);
 
 	for (const struct node *child = node->first; child != NULL; child = child->next) {
 		if (child->key->kind != NODE_SCALAR)
@@ -277,7 +277,7 @@ forms_under(const char *prefix)
 	size_t len = strlen(prefix);
 	enum policy_field field = len > 0 ? policy_field_findn(prefix, len - 1) : POLICY_FIELD_MAX;
 
-	return field != POLICY_FIELD_MAX ? forms_of(field) : no_forms;
+	return field != POLICY_FIELD_MAX ? policy_field_forms(field) : no_forms;
 }
 
 static void
