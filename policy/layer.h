@@ -95,6 +95,10 @@ bool policy_frame_check(struct policy_reader *r, const struct node *root);
 void policy_frame_finish(struct policy_reader *r, const struct node *root);
 const char *const *policy_frame_keys(size_t *ret_len);
 
+/* canonical.c: what policy_format_file() does with the bytes of a file. */
+int policy_canonical(const char *name, const struct hl_buf *bytes, struct hl_buf *out,
+    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+
 /* types.c: each reports what is wrong and answers whether the value may be used. */
 bool policy_read_number(struct policy_reader *r, enum policy_field field, const struct node *node,
     uint64_t *ret_number);

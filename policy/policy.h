@@ -223,6 +223,10 @@ int policy_show(const struct policy *policy, unsigned flags, struct hl_buf *out,
 /* The text of a built-in level, NULL when there is none of that name. */
 const char *policy_level_text(const char *name);
 
+/* request->files[0] in its canonical form: the order of the tables, two columns a level, comments
+ * kept. What cannot be moved line by line is an error (HLP-27). */
+int policy_format_file(const struct policy_load_request *request, struct hl_buf *out,
+    bool *ret_is_same, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
 /* The language as a JSON Schema (draft 2020-12), for editors. */
 int policy_json_schema(struct hl_buf *out, struct hl_err *err) HL_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The verbs for those who write policies: check in all its forms, explain-code, diff, meets.
+# The verbs for those who write policies: check in all its forms, explain-code, diff, meets, fmt.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
@@ -116,5 +116,35 @@ print(answer["meets"], len(answer["gaps"]) > 3)
 ' <<<"$out")" '^False True$'
 status_is "meets: no such level" 64 "$LAUNCH" policy meets strict@9 base.yaml
 status_is "meets: no file" 66 "$LAUNCH" policy meets baseline@1 absent.yaml
+
+policy shuffled >/dev/null <<'Y'
+version: 1
+# who
+id:  acme/x
+limits:
+    pids: 200   # enough
+    memory: 1GiB
+level: baseline@1
+Y
+status_is "fmt" 0 "$LAUNCH" policy fmt shuffled.yaml
+is "fmt: order, columns, comments" "$out" "version: 1
+# who
+id: acme/x
+level: baseline@1
+limits:
+  memory: 1GiB
+  pids: 200   # enough"
+printf '%s\n' "$out" >formed.yaml
+status_is "fmt --check names what is not in form" 1 "$LAUNCH" policy fmt --check shuffled.yaml formed.yaml
+is "fmt --check: the names" "$out" shuffled.yaml
+status_is "fmt --check of what is" 0 "$LAUNCH" policy fmt --check formed.yaml
+status_is "fmt: the same policy" 0 "$LAUNCH" policy diff shuffled.yaml formed.yaml
+is "fmt: no difference" "$out" ""
+printf '{version: 1, id: acme/x}\n' >flow.yaml
+status_is "fmt: keys in one line are refused" 78 "$LAUNCH" policy fmt flow.yaml
+like "fmt: why" "$out" '\[HLP-27\]'
+status_is "fmt: of a broken one" 78 "$LAUNCH" policy fmt broken.yaml
+status_is "fmt: no file" 66 "$LAUNCH" policy fmt absent.yaml
+status_is "fmt: several are only checked" 64 "$LAUNCH" policy fmt shuffled.yaml formed.yaml
 
 done_testing
