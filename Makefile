@@ -13,11 +13,12 @@ Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2))
 
 .PHONY: all
-all: $(B)/hermes-launch $(B)/hermes-runner $(B)/hl-engine
+all: $(B)/hermes-launch $(B)/hermes-runner $(B)/hl-engine man
 
 include mk/flags.mk
 include mk/gen.mk
 include mk/programs.mk
+include mk/man.mk
 include mk/tests.mk
 include mk/lint.mk
 include mk/demo.mk
