@@ -21,6 +21,19 @@ $(B)/san/hl-engine: $(call san-obj,$(engine-src))
 	$(call say,CC,$@)
 	$(Q)$(CC) -o $@ $^ $(san-ldflags) $(engine-libs)
 
+# The laws of merging and comparing over 10^5 random pairs, without the sanitizers' price; the seed is
+# printed, and HL_SEED=N repeats it.
+LAWS_ROUNDS ?= 100000
+$(B)/laws: tests/unit/policy/test_laws.c $(call host-obj,$(base-src) $(wildcard policy/*.c))
+	$(call say,CC,$@)
+	$(Q)$(CC) $(host-cflags) -Wno-missing-prototypes -Wno-unused-function -Wno-format-truncation \
+		-Wno-stack-usage -MMD -MP -MT $@ -MF $@.d -o $@ $< \
+		$(filter %.o,$^) $(host-ldflags) -lcmocka -lyaml
+
+.PHONY: check-laws
+check-laws: $(B)/laws
+	HL_ROUNDS=$(LAWS_ROUNDS) HL_POLICIES=448 $(B)/laws
+
 .PHONY: check-unit
 check-unit: $(unit-bin) $(B)/san/hl-engine
 	sh tests/lib/run-unit.sh $(unit-bin)

@@ -408,7 +408,8 @@ is_within(const struct policy *inner, const struct policy *outer)
 	size_t n = 0;
 
 	assert_int_equal(policy_within(inner, outer, "x.yaml", &gaps, &err), 0);
-	assert_false(gaps.is_cut);
+	/* The last one alone can be of another kind. */
+	n += gaps.is_cut;
 	for (size_t i = 0; i < gaps.len; i++)
 		n += strncmp(gaps.items[i].message, "degrade.allow", 13) != 0;
 	policy_findings_done(&gaps);
