@@ -42,7 +42,9 @@ policy_put_number(struct hl_buf *out, enum policy_field field, uint64_t number)
 	static const char *const access_words[] = { "ro", "rw" };
 	const struct policy_field_info *info = policy_field_info(field);
 
-	if (policy_kind_is_ranked(info->kind))
+	if (info->kind == POLICY_KIND_ENUM)
+		policy_put_scalar(out, info->words[number]);
+	else if (policy_kind_is_ranked(info->kind))
 		hl_buf_puts(out, info->words[number]);
 	else if (info->kind == POLICY_KIND_WORKDIR)
 		hl_buf_puts(out, access_words[number != 0]);

@@ -60,7 +60,9 @@ policy_parse_number(enum policy_field field, const char *text, uint64_t *ret_num
 {
 	struct policy_arena arena = { 0 };
 	struct text_reader t;
-	int result = begin(&t, &arena, text, true, err);
+	/* A word needs no quotes where there is no YAML around it. */
+	bool is_plain = policy_field_kind(field) != POLICY_KIND_ENUM;
+	int result = begin(&t, &arena, text, is_plain, err);
 
 	if (result == 0)
 		result = end(&t, policy_read_number(&t.reader, field, &t.node, ret_number), err);

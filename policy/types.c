@@ -249,6 +249,12 @@ policy_read_word(struct policy_reader *r, const char *key, const char *const *wo
 	if (!policy_expect_scalar(r, key, node))
 		return false;
 	int rank = policy_word_index(words, node->text, node->len);
+	if (rank >= 0 && node->is_plain && policy_is_ambiguous(node->text, node->len)) {
+		policy_diag_error(r->diag, HLY_13, policy_at(node),
+		    "%s is a text that some YAML readers take for another type", key);
+		policy_diag_help(r->diag, "quote it: \"%.40s\"", node->text);
+		return false;
+	}
 	if (rank >= 0) {
 		*ret_rank = (uint64_t)rank;
 		return true;
