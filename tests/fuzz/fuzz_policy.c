@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "policy/layer.h"
 #include "policy/policy.h"
 #include "policy/state.h"
 
@@ -93,6 +94,32 @@ check_requests(const struct policy *policy, const char *text)
 	}
 }
 
+/* What policy fmt prints means the same, and printing it again changes nothing. */
+static void
+check_canonical(const struct policy_text *text)
+{
+	struct hl_buf bytes, once, twice;
+	struct policy_findings findings = { 0 };
+	struct hl_err err = { 0 };
+
+	hl_buf_init(&bytes, POLICY_FILE_MAX + 1);
+	hl_buf_init(&once, 4 << 20);
+	hl_buf_init(&twice, 4 << 20);
+	hl_buf_put(&bytes, text->bytes, text->len);
+	if (policy_canonical(text->name, &bytes, &once, &findings, &err) == 0) {
+		if (policy_canonical(text->name, &once, &twice, &findings, &err) != 0)
+			fail(err.msg, once.data);
+		if (once.len != twice.len || memcmp(once.data, twice.data, once.len) != 0)
+			fail("canonical twice", twice.data);
+	} else if (err.code == HLI_02) {
+		fail(err.msg, once.data != NULL ? once.data : "");
+	}
+	policy_findings_done(&findings);
+	hl_buf_done(&bytes);
+	hl_buf_done(&once);
+	hl_buf_done(&twice);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -115,6 +142,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	int result = policy_load_texts(texts, n, &policy, &findings, &err);
 	check_findings(&findings, result);
+	check_canonical(&texts[0]);
 	if (result == 0) {
 		char *request = strndup(bytes, size < 40 ? size : 40);
 		check_round_trip(policy);
