@@ -68,7 +68,7 @@ fill_config(struct serve *serve, struct session_config *config)
 		.sandbox = &run->sandbox,
 		.env = &run->env,
 		.cwd = run->plan.cwd,
-		.umask = 022,
+		.umask = run->plan.umask,
 		.rlimits = serve->limits.rlimits,
 		.rlimits_len = serve->limits.rlimits_len,
 		.wall_ms = wall->has ? wall->value : 0,

@@ -39,6 +39,9 @@ is_(name("state is kept after exit and set -e"), (
     peer.call("exec", command="echo $B")["stdout"]), (1, "2\n"))
 names = [peer.call("exec", command="env | sed 's/=.*//' | sort")["stdout"] for _ in range(3)]
 ok(name("U14 the policy holds for later calls too"), len(set(names)) == 1 and "PATH" in names[0], names)
+is_(name("U14 process.umask holds for each call, and for argv"), (
+    peer.call("exec", command="umask; umask 0")["stdout"], peer.call("exec", argv=["sh", "-c", "umask"])["stdout"]),
+    ("0027\n", "0027\n"))
 
 # Bytes.
 r = peer.call("exec", command="printf '\\xff\\x00a'")

@@ -15,6 +15,7 @@ id: test/plain
 level: baseline@1
 backends: [local]
 env: {set: {FIXED: "fixed-value"}}
+process: {umask: "027"}
 limits: {output: 4KiB}
 Y
 )
