@@ -70,7 +70,7 @@ call_reset(struct call *call, uint32_t channel)
 	call->killed = (enum runner_how)0;
 	call->term_until_ms = 0;
 	call->is_ending = call->is_draining = call->needs_room = false;
-	call->out_fd[0] = call->out_fd[1] = call->stdin_fd = -1;
+	call->out_fd[0] = call->out_fd[1] = call->stdin_fd = call->terminal_fd = -1;
 	call->state_text_fd = call->state_fd = -1;
 	call->owed[0] = call->owed[1] = 0;
 	call->is_wide[0] = call->is_wide[1] = false;
@@ -96,6 +96,7 @@ call_close(struct call *call)
 	for (int i = 0; i < 2; i++)
 		close_fd(&call->out_fd[i]);
 	close_fd(&call->stdin_fd);
+	close_fd(&call->terminal_fd);
 	hl_buf_done_secret(&call->stdin_bytes);
 	state_close(call);
 	forget_spawn(call);
@@ -401,6 +402,19 @@ put_exit(struct init *init, struct call *call)
 	close_fd(&call->stdin_fd);
 }
 
+/* A terminal that nobody has open says that it has ended. A command that closes its own, as many do
+ * before they exit, is to find it there again (/dev/tty), and not to be hung up. */
+static void
+keep_terminal(struct call *call)
+{
+	int *stdio = call->task.stdio;
+
+	if ((call->flags & RUNNER_SPAWN_PTY) == 0)
+		return;
+	call->terminal_fd = stdio[0];
+	stdio[0] = stdio[1] = stdio[2] = -1;
+}
+
 static void
 started(struct init *init, struct call *call)
 {
@@ -409,6 +423,7 @@ started(struct init *init, struct call *call)
 		(unsigned char)(pid >> 8 & 0xff), (unsigned char)(pid >> 16 & 0xff),
 		(unsigned char)(pid >> 24 & 0xff) };
 
+	keep_terminal(call);
 	close_theirs(&call->task);
 	forget_spawn(call);
 	runner_frame_put(&init->out, RUNNER_STARTED, call->channel, payload, sizeof(payload));
@@ -483,6 +498,7 @@ call_progress(struct init *init, struct call *call, uint64_t now)
 	go_on_ending(init, call, now);
 	if (call->state == CALL_RUNNING && may_exit(call)) {
 		if (!call->is_draining) {
+			close_fd(&call->terminal_fd);
 			output_begin_drain(call);
 			state_finish(call, was_killed(call));
 		}

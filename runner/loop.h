@@ -130,6 +130,7 @@ struct call {
 
 	int out_fd[2];   /* -1: closed, or inherited; [0] is the terminal of a PTY call */
 	bool is_wide[2]; /* its pipe was made larger */
+	int terminal_fd; /* the command's end of it, until it has ended */
 	uint32_t out_window[2];
 	bool is_draining;
 	bool needs_room;  /* there is more to be said than fits in what waits for the host */

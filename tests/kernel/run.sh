@@ -23,7 +23,7 @@ skip() {
 run_all() {
 	for program in "$@"; do
 		name=$(basename "$program")
-		echo "# $name as $(id -u)"
+		echo "# $name as $($as id -u)"
 		(cd "$dir" && CMOCKA_MESSAGE_OUTPUT=TAP $as "./$name") >"$dir/out" 2>&1 || failed=1
 		cat "$dir/out"
 		if grep -q '# SKIP' "$dir/out"; then

@@ -242,6 +242,26 @@ test_terminal_output(void **state)
 	assert_int_equal(watch_end(&watch), 0);
 }
 
+/* A command that closes its terminal is not hung up, and can open it again. */
+static void
+test_terminal_closed(void **state)
+{
+	const struct watched *call = &watch.calls[1];
+
+	(void)state;
+	watch_start(&watch, 0);
+	spawn_terminal("exec 0<&- 1>&- 2>&-; sleep 0.2; exit 5", 24, 80);
+	watch_until_closed(&watch, 1);
+	assert_int_equal(call->exit.how, RUNNER_EXITED);
+	assert_int_equal(call->exit.code, 5);
+	spawn_terminal("exec 0<&- 1>&- 2>&-; sleep 0.2; head -c 100000 /dev/zero >/dev/tty; exit 6",
+	    24, 80);
+	watch_until_closed(&watch, 1);
+	assert_int_equal(call->exit.code, 6);
+	assert_int_equal(call->out_len, 100000);
+	assert_int_equal(watch_end(&watch), 0);
+}
+
 /* tiocsti: bytes put into the terminal's input, with the filter and without. */
 static void
 test_terminal_injection(void **state)
@@ -301,6 +321,7 @@ main(void)
 		cmocka_unit_test(test_large_state),
 		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_terminal_output),
+		cmocka_unit_test(test_terminal_closed),
 		cmocka_unit_test(test_terminal_injection),
 		cmocka_unit_test(test_no_terminal),
 	};
