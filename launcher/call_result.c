@@ -118,22 +118,6 @@ put_windows(struct hl_json *json, const struct session_result *result)
 }
 
 static void
-put_error(struct hl_json *json, const struct hl_err *err)
-{
-	hl_json_key(json, "error");
-	if (err->code == HL_OK) {
-		hl_json_raw(json, "null");
-		return;
-	}
-	hl_json_object(json);
-	hl_json_key(json, "code");
-	hl_json_string(json, hl_code_info(err->code)->id);
-	hl_json_key(json, "message");
-	hl_json_string(json, err->msg);
-	hl_json_end_object(json);
-}
-
-static void
 put_numbers(struct hl_json *json, const struct session_result *result)
 {
 	const struct {
@@ -192,7 +176,7 @@ served_put_result(struct hl_json *json, const struct call *call, bool has_output
 	for (size_t i = 0; i < gaps->len; i++)
 		hl_json_string(json, control_info(gaps->items[i].control)->name);
 	hl_json_end_array(json);
-	put_error(json, &result->err);
+	result_put_error(json, &result->err);
 	hl_json_end_object(json);
 }
 
@@ -216,6 +200,16 @@ text_put_lossy(struct hl_buf *out, const char *bytes, size_t len)
 		start = ++at;
 	}
 	hl_buf_put(out, bytes + start, at - start);
+}
+
+void
+text_put_json(struct hl_json *json, const char *text)
+{
+	HL_AUTO(hl_buf_done) struct hl_buf lossy;
+
+	hl_buf_init(&lossy, 3 * strlen(text) + 1);
+	text_put_lossy(&lossy, text, strlen(text));
+	hl_json_stringn(json, lossy.data, lossy.len);
 }
 
 void

@@ -78,10 +78,10 @@ json_in_only(const json_t *object, const char *const *names, struct hl_err *err)
 }
 
 /* NULL: not there, or null. */
-static const json_t *
+static json_t *
 member(const json_t *object, const char *name)
 {
-	const json_t *value = json_object_get(object, name);
+	json_t *value = json_object_get(object, name);
 
 	return json_is_null(value) ? NULL : value;
 }
@@ -97,13 +97,14 @@ is_text(const json_t *value)
 int
 json_in_string(const json_t *object, const char *name, const char **ret_text, struct hl_err *err)
 {
-	const json_t *value = member(object, name);
+	json_t *value = member(object, name);
 
 	if (value == NULL)
 		return 0;
-	if (!is_text(value))
+	const char *text = json_in_text(value);
+	if (text == NULL)
 		return malformed(err, name, "a text");
-	*ret_text = json_string_value(value);
+	*ret_text = text;
 	return 0;
 }
 
@@ -206,6 +207,23 @@ json_in_bytes(const json_t *value, struct hl_buf *out, struct hl_err *err)
 	return hl_buf_check(out, "bytes", err);
 }
 
+/* What was decoded is kept in the object that said it. */
+const char *
+json_in_text(json_t *value)
+{
+	HL_AUTO(hl_buf_done_secret) struct hl_buf bytes;
+	struct hl_err ignored;
+
+	hl_buf_init(&bytes, JSON_IN_TEXT_MAX);
+	if (is_text(value))
+		return json_string_value(value);
+	if (!json_is_object(value) || json_in_bytes(value, &bytes, &ignored) != 0 ||
+	    strlen(bytes.data) != bytes.len ||
+	    json_object_set_new(value, "text", json_stringn_nocheck(bytes.data, bytes.len)) != 0)
+		return NULL;
+	return json_string_value(json_object_get(value, "text"));
+}
+
 int
 json_in_strings(const json_t *object, const char *name, struct hl_strv *strv, struct hl_err *err)
 {
@@ -216,10 +234,10 @@ json_in_strings(const json_t *object, const char *name, struct hl_strv *strv, st
 	if (!json_is_array(array))
 		return malformed(err, name, "a list of texts");
 	for (size_t i = 0; i < json_array_size(array); i++) {
-		const json_t *item = json_array_get(array, i);
-		if (!is_text(item))
+		const char *text = json_in_text(json_array_get(array, i));
+		if (text == NULL)
 			return malformed(err, name, "a list of texts");
-		hl_strv_add(strv, json_string_value(item));
+		hl_strv_add(strv, text);
 	}
 	return hl_strv_check(strv, name, err);
 }

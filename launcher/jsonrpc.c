@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/serve.h"
+
 #include "base/banned.h"
 
 int
@@ -50,15 +52,32 @@ jsonrpc_notify(struct hl_buf *out, struct hl_json *json, const char *method)
 	hl_json_object(json);
 }
 
+/* A piece of a message must never look like a whole one, and nobody may wait for ever. */
+static void
+not_sent(struct line *line, const char *id)
+{
+	struct hl_err err = { 0 };
+
+	if (id == NULL) {
+		line_fail(line, "a message is larger than can be held");
+		return;
+	}
+	hl_err_set(&err, HLU_27, "it was done, but its answer is larger than can be held");
+	hl_err_help(&err, "ask for less: \"stream\", or a smaller limits.output");
+	jsonrpc_fail(line, id, JSONRPC_REFUSED, &err);
+}
+
 void
-jsonrpc_send(struct line *line, struct hl_buf *out, struct hl_json *json)
+jsonrpc_send(struct line *line, struct hl_buf *out, struct hl_json *json, const char *id)
 {
 	hl_json_end_object(json);
 	hl_buf_putc(out, '\n');
-	/* A piece of a message must never look like a whole one. */
-	if (!out->failed)
+	bool is_whole = !out->failed;
+	if (is_whole)
 		line_put(line, out->data, out->len);
 	hl_buf_done_secret(out);
+	if (!is_whole)
+		not_sent(line, id);
 }
 
 void
@@ -73,18 +92,18 @@ jsonrpc_fail(struct line *line, const char *id, int number, const struct hl_err 
 	hl_json_key(&json, "code");
 	hl_json_i64(&json, number);
 	hl_json_key(&json, "message");
-	hl_json_string(&json, err->msg);
+	text_put_json(&json, err->msg);
 	hl_json_key(&json, "data");
 	hl_json_object(&json);
 	hl_json_key(&json, "code");
 	hl_json_string(&json, hl_code_info(err->code)->id);
 	if (err->help[0] != '\0') {
 		hl_json_key(&json, "help");
-		hl_json_string(&json, err->help);
+		text_put_json(&json, err->help);
 	}
 	hl_json_end_object(&json);
 	hl_json_end_object(&json);
-	jsonrpc_send(line, &out, &json);
+	jsonrpc_send(line, &out, &json, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------

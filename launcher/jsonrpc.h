@@ -35,8 +35,9 @@ void jsonrpc_answer(struct hl_buf *out, struct hl_json *json, const char *id);
 /* {"jsonrpc":"2.0","method":NAME,"params":{ ... to be continued with members, then an end of object
  * and jsonrpc_send(). */
 void jsonrpc_notify(struct hl_buf *out, struct hl_json *json, const char *method);
-/* Closes the message, sends it, releases out. */
-void jsonrpc_send(struct line *line, struct hl_buf *out, struct hl_json *json);
+/* Closes the message, sends it, releases out. An answer (id) that cannot be held is an error in its
+ * place; a notification (id NULL) that cannot, which would be a gap, ends the connection. */
+void jsonrpc_send(struct line *line, struct hl_buf *out, struct hl_json *json, const char *id);
 void jsonrpc_fail(struct line *line, const char *id, int number, const struct hl_err *err);
 
 #endif

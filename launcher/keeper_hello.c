@@ -41,9 +41,9 @@ answer(struct conn *conn, const struct hl_err *err)
 		hl_json_key(&json, "code");
 		hl_json_string(&json, hl_code_info(err->code)->id);
 		hl_json_key(&json, "message");
-		hl_json_string(&json, err->msg);
+		text_put_json(&json, err->msg);
 		hl_json_key(&json, "help");
-		hl_json_string(&json, err->help);
+		text_put_json(&json, err->help);
 	}
 	hl_json_end_object(&json);
 	hl_buf_putc(&out, '\n');

@@ -34,6 +34,13 @@ end(struct line *line, const char *why)
 	line->calls.on_end(line->calls.context, why);
 }
 
+void
+line_fail(struct line *line, const char *why)
+{
+	if (!line->is_closed)
+		end(line, why);
+}
+
 size_t
 line_queued(const struct line *line)
 {

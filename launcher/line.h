@@ -44,6 +44,8 @@ struct line {
 int line_open(struct line *line, struct hl_loop *loop, const int fds[2],
     const struct line_calls *calls, struct hl_err *err) HL_MUST_CHECK;
 void line_put(struct line *line, const void *bytes, size_t len);
+/* Ends it as an error of its own does; what is queued is still written. */
+void line_fail(struct line *line, const char *why);
 size_t line_queued(const struct line *line);
 /* Writes what is queued, for at most ms, then nothing more is read or written. */
 void line_flush(struct line *line, unsigned ms);

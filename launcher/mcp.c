@@ -45,6 +45,7 @@ mcp_answer(struct hl_buf *out, struct hl_json *json, const char *id, const struc
 	hl_json_string(json, "text");
 	hl_json_key(json, "text");
 	hl_json_stringn(json, text->data, text->len);
+	out->failed |= text->failed;
 	hl_json_end_object(json);
 	hl_json_end_array(json);
 	hl_json_key(json, "isError");
@@ -53,10 +54,10 @@ mcp_answer(struct hl_buf *out, struct hl_json *json, const char *id, const struc
 }
 
 void
-mcp_answer_end(struct mcp *mcp, struct hl_buf *out, struct hl_json *json)
+mcp_answer_end(struct mcp *mcp, struct hl_buf *out, struct hl_json *json, const char *id)
 {
 	hl_json_end_object(json);
-	jsonrpc_send(&mcp->conn->line, out, json);
+	jsonrpc_send(&mcp->conn->line, out, json, id);
 }
 
 void
@@ -67,17 +68,19 @@ mcp_answer_error(struct mcp *mcp, const char *id, const struct hl_err *err)
 	struct hl_json json;
 
 	hl_buf_init(&text, 4096);
-	hl_buf_putf(&text, "%s [%s]", err->msg, hl_code_info(err->code)->id);
+	text_put_lossy(&text, err->msg, strlen(err->msg));
+	hl_buf_putf(&text, " [%s]", hl_code_info(err->code)->id);
 	if (err->help[0] != '\0')
-		hl_buf_putf(&text, "\n%s", err->help);
+		hl_buf_putc(&text, '\n');
+	text_put_lossy(&text, err->help, strlen(err->help));
 	mcp_answer(&out, &json, id, &text, true);
 	hl_json_object(&json);
 	hl_json_key(&json, "code");
 	hl_json_string(&json, hl_code_info(err->code)->id);
 	hl_json_key(&json, "message");
-	hl_json_string(&json, err->msg);
+	text_put_json(&json, err->msg);
 	hl_json_end_object(&json);
-	mcp_answer_end(mcp, &out, &json);
+	mcp_answer_end(mcp, &out, &json, id);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -174,7 +177,7 @@ on_output(void *context, struct call *running, int stream, const char *bytes, si
 	hl_json_key(&json, "message");
 	hl_json_stringn(&json, text.data, text.len);
 	hl_json_end_object(&json);
-	jsonrpc_send(line, &out, &json);
+	jsonrpc_send(line, &out, &json, NULL);
 	hl_buf_done(&text);
 }
 
@@ -236,7 +239,7 @@ initialize(struct mcp *mcp, const struct jsonrpc *message, struct hl_err *err)
 	    "Commands run in one sandbox under a policy. Working directory, exported variables, "
 	    "functions and aliases are kept from one terminal call to the next.");
 	hl_json_end_object(&json);
-	jsonrpc_send(&mcp->conn->line, &out, &json);
+	jsonrpc_send(&mcp->conn->line, &out, &json, message->id);
 	return 0;
 }
 
@@ -249,7 +252,7 @@ ping(struct mcp *mcp, const struct jsonrpc *message, struct hl_err *err)
 	(void)err;
 	jsonrpc_answer(&out, &json, message->id);
 	hl_json_raw(&json, "{}");
-	jsonrpc_send(&mcp->conn->line, &out, &json);
+	jsonrpc_send(&mcp->conn->line, &out, &json, message->id);
 	return 0;
 }
 
@@ -267,7 +270,7 @@ tools_list(struct mcp *mcp, const struct jsonrpc *message, struct hl_err *err)
 		hl_buf_puts(&out, tool_lines[i]);
 	json.need_comma = true;
 	hl_json_end_object(&json);
-	jsonrpc_send(&mcp->conn->line, &out, &json);
+	jsonrpc_send(&mcp->conn->line, &out, &json, message->id);
 	return 0;
 }
 

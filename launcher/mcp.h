@@ -59,7 +59,7 @@ int mcp_call_start(struct mcp_call *call, struct call_ask *ask, const struct hl_
  * with an object, then mcp_answer_end(). */
 void mcp_answer(struct hl_buf *out, struct hl_json *json, const char *id, const struct hl_buf *text,
     bool is_error);
-void mcp_answer_end(struct mcp *mcp, struct hl_buf *out, struct hl_json *json);
+void mcp_answer_end(struct mcp *mcp, struct hl_buf *out, struct hl_json *json, const char *id);
 /* A failure that the model should read. */
 void mcp_answer_error(struct mcp *mcp, const char *id, const struct hl_err *err);
 

@@ -33,7 +33,7 @@ static const char script_write[] =
     "if [ -L \"$p\" ]; then p=$(readlink -f -- \"$p\") || exit 1; fi\n"
     "case $p in */*) d=${p%/*}; d=${d:-/};; *) d=.;; esac\n"
     "[ -z \"$3\" ] || mkdir -p -- \"$d\" || exit 1\n"
-    "t=$(mktemp \"$d/.hermes-launch.XXXXXX\") || exit 1\n"
+    "t=$(mktemp -- \"$d/.hermes-launch.XXXXXX\") || exit 1\n"
     "trap 'rm -f -- \"$t\"' EXIT\n"
     "cat >\"$t\" || exit 1\n"
     "[ \"$(wc -c <\"$t\")\" -eq \"$n\" ] || { echo 'the content did not arrive whole' >&2; exit 1; }\n"
@@ -128,9 +128,9 @@ answer_failure(struct mcp_call *call)
 	struct hl_err err = result->err;
 	HL_AUTO(hl_buf_done) struct hl_buf why;
 
+	hl_buf_init(&why, 4096);
 	if (result->how == RUNNER_EXITED && result->code == 0)
 		return false;
-	hl_buf_init(&why, 4096);
 	hl_buf_printable(&why, result->err_out.head.data,
 	    result->err_out.head.len < 300 ? strcspn(result->err_out.head.data, "\n") : 300);
 	if (err.code == HL_OK)
@@ -149,9 +149,9 @@ answer_read(struct mcp_call *call)
 	struct hl_json json;
 	uint64_t size;
 
+	hl_buf_init(&text, READ_MAX * 4);
 	if (answer_failure(call))
 		return;
-	hl_buf_init(&text, READ_MAX * 4);
 	take_number(call->call->result->err_out.head.data, 10, &size);
 	text_put_lossy(&text, bytes->data, bytes->len);
 	mcp_answer(&out, &json, call->id, &text, false);
@@ -167,7 +167,7 @@ answer_read(struct mcp_call *call)
 	hl_json_key(&json, "content");
 	hl_json_stringn(&json, bytes->data, bytes->len);
 	hl_json_end_object(&json);
-	mcp_answer_end(call->mcp, &out, &json);
+	mcp_answer_end(call->mcp, &out, &json, call->id);
 }
 
 static void
@@ -177,9 +177,9 @@ answer_write(struct mcp_call *call)
 	struct hl_buf out;
 	struct hl_json json;
 
+	hl_buf_init(&text, 8192);
 	if (answer_failure(call))
 		return;
-	hl_buf_init(&text, 8192);
 	hl_buf_putf(&text, "%" PRIu64 " bytes written to %.4000s", call->total, call->path);
 	mcp_answer(&out, &json, call->id, &text, false);
 	hl_json_object(&json);
@@ -188,7 +188,7 @@ answer_write(struct mcp_call *call)
 	hl_json_key(&json, "written");
 	hl_json_u64(&json, call->total);
 	hl_json_end_object(&json);
-	mcp_answer_end(call->mcp, &out, &json);
+	mcp_answer_end(call->mcp, &out, &json, call->id);
 }
 
 static void
@@ -237,7 +237,7 @@ answer_list(struct mcp_call *call)
 	hl_json_end_object(&json);
 	mcp_answer(&out, &json, call->id, &text, false);
 	hl_json_raw(&json, entries.data);
-	mcp_answer_end(call->mcp, &out, &json);
+	mcp_answer_end(call->mcp, &out, &json, call->id);
 }
 
 static void
@@ -249,9 +249,9 @@ answer_stat(struct mcp_call *call)
 	struct hl_json json;
 	uint64_t uid, gid;
 
+	hl_buf_init(&text, 65536);
 	if (answer_failure(call))
 		return;
-	hl_buf_init(&text, 65536);
 	hl_buf_printable(&text, result->err_out.head.data,
 	    strcspn(result->err_out.head.data, "\n"));
 	mcp_answer(&out, &json, call->id, &text, false);
@@ -270,7 +270,7 @@ answer_stat(struct mcp_call *call)
 		hl_json_stringn(&json, call->call->kept.data, call->call->kept.len - 1);
 	}
 	hl_json_end_object(&json);
-	mcp_answer_end(call->mcp, &out, &json);
+	mcp_answer_end(call->mcp, &out, &json, call->id);
 }
 
 /* ------------------------------------------------------------------------------------------------

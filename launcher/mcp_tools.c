@@ -21,6 +21,14 @@ enum {
  * terminal
  */
 static void
+put_message(struct hl_buf *text, const struct hl_err *err)
+{
+	hl_buf_putc(text, '\n');
+	text_put_lossy(text, err->msg, strlen(err->msg));
+	hl_buf_putf(text, " [%s]", hl_code_info(err->code)->id);
+}
+
+static void
 put_end(struct hl_buf *text, const struct session_result *result)
 {
 	if (result->how == RUNNER_EXITED && result->code != 0)
@@ -30,7 +38,7 @@ put_end(struct hl_buf *text, const struct session_result *result)
 	else if (result->how != RUNNER_EXITED)
 		hl_buf_putf(text, "\n[%s]", runner_how_name(result->how));
 	if (result->err.code != HL_OK)
-		hl_buf_putf(text, "\n%s [%s]", result->err.msg, hl_code_info(result->err.code)->id);
+		put_message(text, &result->err);
 }
 
 static void
@@ -52,7 +60,7 @@ answer_terminal(struct mcp_call *call)
 	mcp_answer(&out, &json, call->id, &text,
 	    result->how != RUNNER_EXITED && result->how != RUNNER_SIGNALED);
 	served_put_result(&json, call->call, true);
-	mcp_answer_end(call->mcp, &out, &json);
+	mcp_answer_end(call->mcp, &out, &json, call->id);
 }
 
 /* What terminal and process start have in common. */
@@ -158,7 +166,7 @@ answer_state(struct mcp *mcp, const char *id, const struct call *call, const str
 		hl_json_stringn(&json, output->data, output->len);
 	}
 	hl_json_end_object(&json);
-	mcp_answer_end(mcp, &out, &json);
+	mcp_answer_end(mcp, &out, &json, id);
 }
 
 static int
@@ -214,7 +222,7 @@ process_list(struct mcp *mcp, const struct jsonrpc *message, const json_t *argum
 	}
 	hl_json_end_array(&json);
 	hl_json_end_object(&json);
-	mcp_answer_end(mcp, &out, &json);
+	mcp_answer_end(mcp, &out, &json, message->id);
 	return 0;
 }
 
@@ -256,6 +264,7 @@ process_poll(struct mcp *mcp, const struct jsonrpc *message, const json_t *argum
 	struct call *call;
 	const char *at;
 
+	hl_buf_init(&bytes, LOG_MAX);
 	if (find(mcp, arguments, &call, err) != 0)
 		return -1;
 	struct mcp_seen *seen = seen_of(mcp, call);
@@ -263,7 +272,6 @@ process_poll(struct mcp *mcp, const struct jsonrpc *message, const json_t *argum
 		return hl_err_oom(err);
 	size_t n = served_log(call, &seen->offset, &at);
 	n = n < LOG_MAX ? n : LOG_MAX;
-	hl_buf_init(&bytes, LOG_MAX);
 	hl_buf_put(&bytes, at, n);
 	seen->offset += n;
 	answer_state(mcp, message->id, call, &bytes);

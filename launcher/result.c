@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/run.h"
+#include "launcher/serve.h"
 
 #include "base/banned.h"
 
@@ -38,8 +38,8 @@ result_open(struct run *run, struct hl_err *err)
 	return 0;
 }
 
-static void
-put_error(struct hl_json *json, const struct hl_err *err)
+void
+result_put_error(struct hl_json *json, const struct hl_err *err)
 {
 	hl_json_key(json, "error");
 	if (err->code == HL_OK) {
@@ -50,7 +50,7 @@ put_error(struct hl_json *json, const struct hl_err *err)
 	hl_json_key(json, "code");
 	hl_json_string(json, hl_code_info(err->code)->id);
 	hl_json_key(json, "message");
-	hl_json_string(json, err->msg);
+	text_put_json(json, err->msg);
 	hl_json_end_object(json);
 }
 
@@ -102,7 +102,7 @@ result_write(struct run *run)
 	hl_json_u64(&json, result->code);
 	hl_json_key(&json, "signal");
 	hl_json_u64(&json, result->signal);
-	put_error(&json, &result->err);
+	result_put_error(&json, &result->err);
 	hl_json_key(&json, "backend");
 	hl_json_string(&json, run->backend != NULL ? run->backend->name : NULL);
 	hl_json_key(&json, "wall_ms");

@@ -43,9 +43,9 @@ rpc_notify(struct rpc *rpc, struct hl_buf *out, struct hl_json *json, const char
 }
 
 void
-rpc_send(struct rpc *rpc, struct hl_buf *out, struct hl_json *json)
+rpc_send(struct rpc *rpc, struct hl_buf *out, struct hl_json *json, const char *id)
 {
-	jsonrpc_send(&rpc->conn->line, out, json);
+	jsonrpc_send(&rpc->conn->line, out, json, id);
 }
 
 void
@@ -57,7 +57,7 @@ rpc_done(struct rpc *rpc, const char *id)
 	jsonrpc_answer(&out, &json, id);
 	hl_json_object(&json);
 	hl_json_end_object(&json);
-	rpc_send(rpc, &out, &json);
+	rpc_send(rpc, &out, &json, id);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ rpc_method rpc_exec_method, rpc_stdin, rpc_stdin_end, rpc_cancel, rpc_signal, rp
 /* {"jsonrpc":"2.0","method":NAME,"params":{"seq":N, ... to be continued with members, then an end
  * of object and rpc_send(). */
 void rpc_notify(struct rpc *rpc, struct hl_buf *out, struct hl_json *json, const char *method);
-/* Closes the message, sends it, releases out. */
-void rpc_send(struct rpc *rpc, struct hl_buf *out, struct hl_json *json);
+/* Closes the message, sends it, releases out: jsonrpc_send(). */
+void rpc_send(struct rpc *rpc, struct hl_buf *out, struct hl_json *json, const char *id);
 /* {} */
 void rpc_done(struct rpc *rpc, const char *id);
 

@@ -76,7 +76,7 @@ on_started(void *context, struct call *call)
 	rpc_notify(exec->rpc, &out, &json, "started");
 	put_call(&json, exec);
 	hl_json_end_object(&json);
-	rpc_send(exec->rpc, &out, &json);
+	rpc_send(exec->rpc, &out, &json, NULL);
 }
 
 static void
@@ -92,7 +92,7 @@ put_piece(struct rpc_exec *exec, int stream, const char *bytes, size_t len)
 	hl_json_key(&json, "data");
 	hl_json_stringn(&json, bytes, len);
 	hl_json_end_object(&json);
-	rpc_send(exec->rpc, &out, &json);
+	rpc_send(exec->rpc, &out, &json, NULL);
 }
 
 static void
@@ -137,7 +137,7 @@ on_end(void *context, struct call *call)
 		jsonrpc_answer(&out, &json, exec->id);
 		served_put_result(&json, call, !exec->is_streamed);
 	}
-	rpc_send(rpc, &out, &json);
+	rpc_send(rpc, &out, &json, exec->is_background ? NULL : exec->id);
 	rpc_exec_free(exec);
 	conn_settle(rpc->conn);
 }
@@ -157,15 +157,14 @@ rpc_env(const json_t *object, struct hl_strv *env, struct hl_err *err)
 		status = hl_err_set(err, HLU_20, "variables are an object of texts");
 	json_object_foreach(mutable, key, value)
 	{
-		bool is_text = json_is_string(value) &&
-			       strlen(json_string_value(value)) == json_string_length(value);
-		if (!is_text && status == 0)
+		const char *text = json_in_text(value);
+		if (text == NULL && status == 0)
 			status = hl_err_set(err, HLU_20, "variable '%.60s' is not a text", key);
 		else if (status == 0 && !hl_is_env_name(key, strlen(key)))
 			status =
 			    hl_err_set(err, HLU_20, "'%.60s' is not the name of a variable", key);
 		else if (status == 0)
-			hl_strv_addf(env, "%s=%s", key, json_string_value(value));
+			hl_strv_addf(env, "%s=%s", key, text);
 	}
 	json_decref(mutable);
 	return status != 0 ? -1 : hl_strv_check(env, "env", err);
@@ -319,7 +318,7 @@ answer_background(struct rpc_exec *exec)
 	hl_json_object(&json);
 	put_call(&json, exec);
 	hl_json_end_object(&json);
-	rpc_send(exec->rpc, &out, &json);
+	rpc_send(exec->rpc, &out, &json, exec->id);
 }
 
 int
@@ -414,6 +413,10 @@ rpc_stdin(struct rpc *rpc, const struct jsonrpc *message, struct hl_err *err)
 	if (wait == NULL)
 		return hl_err_oom(err);
 	wait->id = strdup(message->id);
+	if (wait->id == NULL) {
+		free(wait);
+		return hl_err_oom(err);
+	}
 	wait->next = exec->waits;
 	exec->waits = wait;
 	return 0;

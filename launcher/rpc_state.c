@@ -84,7 +84,7 @@ answer_state(struct rpc *rpc, const char *id, const struct session_state *state)
 	hl_json_key(&json, "cwd");
 	hl_json_string(&json, session_state_cwd(state));
 	hl_json_end_object(&json);
-	rpc_send(rpc, &out, &json);
+	rpc_send(rpc, &out, &json, id);
 }
 
 int
@@ -147,7 +147,7 @@ rpc_background_list(struct rpc *rpc, const struct jsonrpc *message, struct hl_er
 			put_background(&json, call);
 	hl_json_end_array(&json);
 	hl_json_end_object(&json);
-	rpc_send(rpc, &out, &json);
+	rpc_send(rpc, &out, &json, message->id);
 	return 0;
 }
 
@@ -200,7 +200,7 @@ rpc_background_read(struct rpc *rpc, const struct jsonrpc *message, struct hl_er
 	hl_json_key(&json, "next");
 	hl_json_u64(&json, offset + bytes.len);
 	hl_json_end_object(&json);
-	rpc_send(rpc, &out, &json);
+	rpc_send(rpc, &out, &json, message->id);
 	return 0;
 }
 

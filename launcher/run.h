@@ -79,5 +79,7 @@ int record_end(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 /* --result: opened before anything is started, written once at the end. */
 int result_open(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 void result_write(struct run *run);
+/* "error": {"code":..., "message":...}, or null. */
+void result_put_error(struct hl_json *json, const struct hl_err *err);
 
 #endif

@@ -140,6 +140,9 @@ void served_put_result(struct hl_json *json, const struct call *call, bool has_o
 /* The window as text for a person: invalid bytes become U+FFFD. */
 void served_put_text(struct hl_buf *out, const struct session_window *window);
 void text_put_lossy(struct hl_buf *out, const char *bytes, size_t len);
+/* A message, which is always a text in JSON: one that repeats a name may hold any bytes, or be cut
+ * inside of a character. */
+void text_put_json(struct hl_json *json, const char *text);
 const char *served_stage(const struct session_result *result);
 
 /* record_call.c */

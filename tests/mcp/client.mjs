@@ -46,7 +46,7 @@ is("terminal: timeout", [r.isError, r.structuredContent.how], [true, "timed_out"
 r = await call("terminal", { text: "true" });
 ok("terminal: an unknown argument is refused (HLU-20)", r.isError && r.content[0].text.includes("HLU-20"), r);
 const progress = [];
-await call("terminal", { command: "echo a; sleep 0.3; echo b" }, undefined, { onprogress: (p) => progress.push(p.message) });
+await call("terminal", { command: "echo a; sleep 0.3; echo b; sleep 0.3" }, undefined, { onprogress: (p) => progress.push(p.message) });
 is("terminal: progress", progress.join(""), "a\nb\n");
 const abort = new AbortController();
 setTimeout(() => abort.abort(), 500);
@@ -110,6 +110,11 @@ r = await call("files", { action: "write", path: "/etc/made", content: "x" });
 ok("files: a read-only root stays so", r.isError, r);
 r = await call("files", { action: "write", path: "/tmp/d/$(id);x", content: "odd" });
 is("files: a path is never a command", (await call("files", { action: "read", path: "/tmp/d/$(id);x" })).structuredContent.content, "odd");
+
+r = await call("files", { action: "write", path: "-d/-f", content: "dash", parents: true });
+is("files: a path is never an option", (await call("files", { action: "read", path: "-d/-f" })).structuredContent?.content, "dash");
+r = await call("files", { action: "read", path: "x".repeat(290) + "\u00e9".repeat(20) });
+ok("files: a reason that was cut is still a text", r.isError && typeof r.content[0].text === "string", r);
 
 let error = null;
 await call("nothing", {}).catch((e) => (error = e));

@@ -62,6 +62,7 @@ for caller in $CALLERS; do
 	is "$caller: as they were left" "$out" $'/tmp\n7\nmade'
 	is "$caller: ps" "$(names)" "one lives"
 	is "$caller: argv form" "$(run --name one -- printf '%s|' 'a b' '$x')" 'a b|$x|'
+	is "$caller: argv, byte for byte" "$(run --name one -e "V=$(printf '\376')" -- sh -c 'printf %s "$1$V"' - "$(printf 'a\377')" | od -An -tx1)" " 61 ff fe"
 	is "$caller: stdin and stdout, byte for byte" "$(head -c 300000 /dev/urandom | tee "$TMP/bytes.$caller" | run --name one -- cat | cksum)" "$(cksum <"$TMP/bytes.$caller")"
 	is "$caller: stderr apart" "$(run --name one -c 'echo out; echo err >&2' 2>/dev/null)" "out"
 	status_is "$caller: program not found (HLB-04)" 127 run --name one -- no-such-program

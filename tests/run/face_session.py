@@ -1,4 +1,5 @@
 """The conversations of face_session.sh: arguments are the caller's name, the launcher and a policy."""
+import base64
 import json
 import os
 import subprocess
@@ -46,6 +47,15 @@ is_(name("U14 process.umask holds for each call, and for argv"), (
 # Bytes.
 r = peer.call("exec", command="printf '\\xff\\x00a'")
 is_(name("bytes that are not text are base64"), r["stdout"], {"b64": "/wBh"})
+b = peer.call("exec", command={"b64": base64.b64encode(b"printf %s \xfe; mkdir -p /tmp/\xff").decode()})
+is_(name("a command of bytes"), data(b["stdout"]), b"\xfe")
+b = {"b64": base64.b64encode(b"/tmp/\xff").decode()}
+is_(name("cwd, argv and a value of bytes"), data(peer.call("exec", argv=["sh", "-c", 'printf %s "$PWD$1$V"', "-", {"b64": "/w=="}],
+    cwd=b, env={"V": {"b64": "/g=="}})["stdout"]), b"/tmp/\xff\xff\xfe")
+is_(name("bytes with a NUL are no text (HLU-20)"), peer.code("exec", command={"b64": "dHJ1ZQA="}), "HLU-20")
+error = peer.ask("exec", command="true", env={"a" * 59 + "\u00e9": "x"})["error"]
+is_(name("a message that was cut inside of a character is still a text"),
+    (type(error["message"]), error["data"]["code"]), (str, "HLU-20"))
 is_(name("stdin: text"), peer.call("exec", command="cat", stdin="x\u00e9\n")["stdout"], "x\u00e9\n")
 is_(name("stdin: bytes"), data(peer.call("exec", argv=["cat"], stdin={"b64": "/wBh"})["stdout"]), b"\xff\x00a")
 is_(name("stdin: none is the end of file"), peer.call("exec", command="wc -c")["stdout"].strip(), "0")

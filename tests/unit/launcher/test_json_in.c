@@ -112,6 +112,34 @@ test_nul(void **state)
 	json_decref(object);
 }
 
+/* What a text means may be bytes: a path, a command, a value need not be UTF-8. */
+static void
+test_bytes_as_text(void **state)
+{
+	static const char *const names[] = { "a", "v", "more", "nul", "both", NULL };
+	struct hl_err err = { 0 };
+	const char *text = NULL;
+	struct hl_strv strings;
+	json_t *object =
+	    parse("{\"a\":{\"b64\":\"YS//\"},\"v\":[\"x\",{\"b64\":\"/w==\"}],"
+		  "\"nul\":{\"b64\":\"YQBi\"},\"more\":{\"b64\":\"YQ==\",\"text\":\"b\"}}");
+
+	(void)state;
+	hl_strv_init(&strings, 4);
+	assert_int_equal(json_in_only(object, names, &err), 0);
+	assert_int_equal(json_in_string(object, "a", &text, &err), 0);
+	assert_string_equal(text, "a/\xff");
+	assert_int_equal(json_in_strings(object, "v", &strings, &err), 0);
+	assert_int_equal(strings.len, 2);
+	assert_string_equal(strings.v[1], "\xff");
+	text = "kept";
+	assert_int_equal(json_in_string(object, "nul", &text, &err), -1);
+	assert_int_equal(json_in_string(object, "more", &text, &err), -1);
+	assert_string_equal(text, "kept");
+	hl_strv_done(&strings);
+	json_decref(object);
+}
+
 static void
 test_base64(void **state)
 {
@@ -154,6 +182,7 @@ main(void)
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_nul),
+		cmocka_unit_test(test_bytes_as_text),
 		cmocka_unit_test(test_base64),
 	};
 
