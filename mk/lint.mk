@@ -13,6 +13,7 @@ lint:
 	sh tests/lint/sizes.sh
 	sh tests/lint/codes.sh
 	sh tests/lint/words.sh
+	sh tests/lint/cleanup.sh $(filter %.c,$(c-files))
 	sh tests/lint/after-fork.sh
 	sh tests/lint/elf.sh $(B)/hermes-runner $(B)/hermes-launch
 	@shellcheck -S warning $(sh-files)
