@@ -9,8 +9,10 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -280,6 +282,32 @@ leave_terminal(bool is_ready)
 			_exit(1);
 }
 
+/* What the caller had open is the caller's: a lock or a pipe of theirs must not live as long as we
+ * do. Ours are close-on-exec from birth, and nothing that came over an exec is. */
+static int
+leave_descriptors(struct run *run, struct hl_err *err)
+{
+	struct hl_err ignored;
+	struct dirent *entry;
+	DIR *dir = opendir("/proc/self/fd");
+
+	if (dir == NULL)
+		return hl_err_sys(err, HLB_27, "cannot read '/proc/self/fd'");
+	while ((entry = readdir(dir)) != NULL) {
+		uint64_t number;
+		if (hl_parse_u64(entry->d_name, STDERR_FILENO + 1, INT_MAX, &number, &ignored) != 0)
+			continue;
+		int flags = fcntl((int)number, F_GETFD);
+		if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
+			close((int)number);
+	}
+	closedir(dir);
+	/* The one who made us writes the result. */
+	if (run->result_fd >= 0)
+		close(hl_take_fd(&run->result_fd));
+	return 0;
+}
+
 static void
 finish(struct keeper *keeper)
 {
@@ -320,7 +348,7 @@ keeper_main(struct run *run, struct keeper_place *place, int status_fd)
 		.on_closed = on_closed,
 		.context = &keeper,
 	};
-	if (begin(&keeper, &err) != 0) {
+	if (leave_descriptors(run, &err) != 0 || begin(&keeper, &err) != 0) {
 		tell(status_fd, &err);
 		finish(&keeper);
 		_exit(1);

@@ -52,7 +52,7 @@ test_side_by_side(void **state)
 	assert_int_equal(watch_end(&watch), 0);
 }
 
-/* U115: a flood that nobody takes neither grows nor stands in the way of other calls. */
+/* U71: a flood that nobody takes neither grows nor stands in the way of other calls. */
 static void
 test_flood(void **state)
 {

@@ -83,8 +83,8 @@ static const struct attempt attempts[] = {
 	{ "tcp_nodelay option", { "setsockopt", "6", "1" }, 0, OFF_NOTHING, 0 },
 	{ "loopback", { "loopback" }, ECONNREFUSED, OFF_LOOPBACK, ENETUNREACH },
 	/* terminal: ENOTTY is the terminal's own answer, so the kernel was asked */
-	{ "U119 tiocsti", { "ioctl", "0x5412" }, EPERM, OFF_SECCOMP, ENOTTY },
-	{ "U119 tiocsti_hi", { "ioctl", "0x100005412" }, EPERM, OFF_SECCOMP, ENOTTY },
+	{ "U115 tiocsti", { "ioctl", "0x5412" }, EPERM, OFF_SECCOMP, ENOTTY },
+	{ "U115 tiocsti_hi", { "ioctl", "0x100005412" }, EPERM, OFF_SECCOMP, ENOTTY },
 	{ "tioclinux", { "ioctl", "0x541c" }, EPERM, OFF_SECCOMP, ENOTTY },
 	/* files */
 	{ "whiteout", { "whiteout" }, EPERM, OFF_SECCOMP, 0 },

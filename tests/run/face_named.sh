@@ -104,6 +104,13 @@ P
 	else
 		skip "$caller: another uid gets no answer" "the keeper is not another user's"
 	fi
+	(exec 9>"$TMP/lock.$caller"; flock 9; run --name held -c true)
+	flock -n "$TMP/lock.$caller" true
+	is "$caller: U116 a lock of the caller's is not the keeper's" $? 0
+	run --name held2 --result fd:8 -c true 8>&1 | timeout 10 cat >/dev/null
+	is "$caller: U116 nor is the end of a pipe" "${PIPESTATUS[1]}" 0
+	as "$caller" timeout 20 "$LAUNCH" stop held >/dev/null
+	as "$caller" timeout 20 "$LAUNCH" stop held2 >/dev/null
 	is "$caller: its place is the caller's alone" "$(stat -c %a "$TMP/state.$caller/sessions/one")" 700
 	is "$caller: its socket too" "$(stat -c %a "$TMP/state.$caller/sessions/one/sock")" 600
 
