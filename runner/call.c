@@ -460,8 +460,11 @@ look_at_task(struct init *init, struct call *call)
 		started(init, call);
 	}
 	if (call->tree == TREE_SUPERVISED) {
-		call->has_ended = call->has_ended || phase >= TASK_ENDED;
-		call->is_empty = call->is_empty || (phase == TASK_EMPTY && is_gone);
+		/* Empty, and the supervisor still on its way out: not yet over, or it would be told
+		 * as if it had left something behind. */
+		bool is_over = phase == TASK_EMPTY && is_gone;
+		call->has_ended = call->has_ended || phase == TASK_ENDED || is_over;
+		call->is_empty = call->is_empty || is_over;
 	}
 	return true;
 }

@@ -122,6 +122,8 @@ while (peer.note("output") or {"data": "ready"})["data"].find("ready") < 0:
     pass
 peer.call("signal", call=number, signal="USR1")
 is_(name("signal by name"), peer.answer(number)["result"]["status"], 9)
+again = [peer.call("exec", command="tty; stty size", pty=True)["background"] for i in range(40)]
+is_(name("nothing is said to be left where nothing is"), again.count(True), 0)
 started = time.monotonic()
 r = peer.call("exec", command="sleep 63 & echo done")
 ok(name("U68 a child in the background does not hold the call"),
