@@ -4,6 +4,8 @@
  */
 #include "launcher/conn.h"
 
+#include "launcher/jsonrpc.h"
+
 #include "base/banned.h"
 
 static void
@@ -28,7 +30,13 @@ static void
 on_end(void *context, const char *why)
 {
 	struct conn *conn = context;
+	struct hl_err err;
 
+	/* A peer that is still there learns why nothing more of it is read. */
+	if (why != NULL) {
+		hl_err_set(&err, HLU_20, "%s", why);
+		jsonrpc_fail(&conn->line, NULL, JSONRPC_INVALID, &err);
+	}
 	conn->is_ended = true;
 	/* Whoever said close and wait has said what the end of the lines means. */
 	if (!conn->is_closing || why != NULL)
@@ -59,7 +67,8 @@ void
 conn_settle(struct conn *conn)
 {
 	if ((conn->is_ended || conn->is_closing) && conn->on_done != NULL &&
-	    conn->protocol->is_idle(conn->self)) {
+	    conn->protocol->is_idle(conn->self) &&
+	    !(conn->has_readers_pace && line_is_writing(&conn->line))) {
 		void (*on_done)(void *, struct conn *) = conn->on_done;
 		conn->on_done = NULL;
 		on_done(conn->context, conn);

@@ -34,6 +34,8 @@ struct conn {
 	struct conn *next;
 	bool is_ended;   /* no more requests come */
 	bool is_closing; /* the peer asked for the end: when idle, it is over */
+	/* It is not over before its answers are written; else on_done sees to that. */
+	bool has_readers_pace;
 	/* Called once, when it has ended and nothing waits; conn_free() only after it returned. */
 	void (*on_done)(void *context, struct conn *conn);
 	void *context;

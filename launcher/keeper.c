@@ -138,6 +138,7 @@ take_conn(struct keeper *keeper, int fd)
 	*conn = (struct conn){
 		.serve = &keeper->serve,
 		.protocol = &protocol_hello,
+		.has_readers_pace = true,
 		.on_done = on_conn_done,
 		.context = keeper,
 	};

@@ -47,6 +47,12 @@ line_queued(const struct line *line)
 	return line->to.len - line->sent;
 }
 
+bool
+line_is_writing(const struct line *line)
+{
+	return line->out != NULL && !line->to.failed && line_queued(line) > 0;
+}
+
 /* One write. false: not now, or never. */
 static bool
 write_some(struct line *line)
@@ -106,12 +112,13 @@ on_writable(void *context, uint32_t events)
 		return;
 	}
 	write_some(line);
-	if (line->is_closed || line->out == NULL)
+	if (line->is_closed)
 		return;
 	set_reading(line);
 	if (line_queued(line) > 0)
 		return;
-	hl_source_events(line->out, 0);
+	if (line->out != NULL)
+		hl_source_events(line->out, 0);
 	line->calls.on_drained(line->calls.context);
 }
 

@@ -25,7 +25,7 @@ enum {
 struct line_calls {
 	void (*on_line)(void *context, const char *line, size_t len);
 	void (*on_end)(void *context, const char *why); /* why NULL: end of file */
-	void (*on_drained)(void *context);              /* everything queued was written */
+	void (*on_drained)(void *context);              /* nothing waits to be written */
 	void *context;
 };
 
@@ -47,6 +47,8 @@ void line_put(struct line *line, const void *bytes, size_t len);
 /* Ends it as an error of its own does; what is queued is still written. */
 void line_fail(struct line *line, const char *why);
 size_t line_queued(const struct line *line);
+/* Something is queued, and there is still somebody to read it. */
+bool line_is_writing(const struct line *line);
 /* Writes what is queued, for at most ms, then nothing more is read or written. */
 void line_flush(struct line *line, unsigned ms);
 void line_close(struct line *line);

@@ -78,6 +78,17 @@ for caller in $CALLERS; do
 		as "$caller" timeout 20 "$LAUNCH" session -q --policy "$plain" --name one >"$TMP/rpc.out"
 	like "$caller: whoever attaches has a state of its own" "$(cat "$TMP/rpc.out")" '"stdout":"none'
 
+	# The answers come before the connection goes, also those that are longer than a socket holds.
+	printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"sleep 0.2; head -c 900000 /dev/zero | tr \\\\0 x"}}' \
+		'{"jsonrpc":"2.0","id":2,"method":"close","params":{"wait":true}}' >"$TMP/close.in"
+	as "$caller" timeout 20 "$LAUNCH" session -q --policy "$plain" --name one <"$TMP/close.in" | { sleep 1; cat; } >"$TMP/close.out"
+	like "$caller: close with wait: answered first" "$(head -n 1 "$TMP/close.out")" '"id":2,"result":\{\}'
+	like "$caller: and then what it waited for, whole" "$(sed -n 2p "$TMP/close.out" | cut -c 1-120)" '"id":1,"result":\{"how":"exited".*"out_bytes":900000'
+	like "$caller: to its end" "$(tail -c 40 "$TMP/close.out")" '"error":null\}\}$'
+	echo '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"sleep 72"}}' |
+		as "$caller" timeout 20 "$LAUNCH" session -q --policy "$plain" --name one >"$TMP/close.out"
+	like "$caller: the end of standard input: told as cancelled" "$(cat "$TMP/close.out")" '"id":1,"result":\{"how":"cancelled"'
+
 	# Who may attach.
 	status_is "$caller: another policy is refused (HLU-23)" 125 as "$caller" "$LAUNCH" run -q --policy "$other" --name one -c true
 	like "$caller: HLU-23 is told" "$out" 'HLU-23'

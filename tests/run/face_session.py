@@ -237,6 +237,8 @@ try:
     peer.send_line(b"x" * (1 << 21))
 except BrokenPipeError:
     pass
+answer = peer.answer(None)
+is_(name("a line longer than 1 MiB is told"), (answer["error"]["data"]["code"], "1 MiB" in answer["error"]["message"]), ("HLU-20", True))
 is_(name("a line longer than 1 MiB ends the session"), peer.end(), 0)
 
 # A wall limit of the policy is not to be raised.
