@@ -237,8 +237,10 @@ refused(struct session_call *call, const struct runner_exit *ended)
 	}
 	hl_buf_init(&subject, 4096);
 	hl_buf_printable(&subject, ended->subject, strlen(ended->subject));
-	hl_err_set(&result->err, ended->code == 127 ? HLB_04 : HLB_05, "cannot start '%.300s': %s",
-	    subject.data,
+	/* The runner names what it failed at: the program, or the directory to start in. */
+	bool is_cwd = ended->code != 127 && strcmp(ended->subject, call->cwd) == 0;
+	hl_err_set(&result->err, ended->code == 127 ? HLB_04 : HLB_05,
+	    "cannot start %s'%.300s': %s", is_cwd ? "in " : "", subject.data,
 	    ended->sys_errno != 0                 ? strerror(ended->sys_errno)
 	    : strchr(ended->subject, '/') != NULL ? "no such program inside"
 						  : "not found in PATH");

@@ -296,6 +296,8 @@ test_cwd_that_is_missing_is_hlb_05(void **state)
 	assert_int_equal(turn.result->how, RUNNER_LAUNCHER_ERROR);
 	assert_int_equal(turn.result->status, 126);
 	assert_int_equal(turn.result->err.code, HLB_05);
+	assert_string_equal(turn.result->err.msg,
+	    "cannot start in '/no/such': No such file or directory");
 	assert_false(turn.result->was_started);
 	turn_done(&turn);
 	room_run(&room, &turn, "ls /tmp; mkdir /tmp/d; cd /tmp/d; rmdir /tmp/d");
