@@ -207,6 +207,8 @@ struct confine_kernel {
 void confine_kernel_probe(struct confine_kernel *ret_kernel);
 /* The Landlock of this kernel alone; 0 = none. */
 int confine_landlock_abi(void);
+/* RLIMIT_NPROC counts the processes of this caller's sandboxes one by one, and nothing else. */
+bool confine_nproc_is_per_namespace(void);
 
 /* Limits by cgroup, v2 where the controller is there, else v1. */
 struct confine_limits {

@@ -5,6 +5,7 @@
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include <linux/seccomp.h>
@@ -36,6 +37,28 @@ confine_landlock_abi(void)
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION);
 
 	return abi > 0 ? (int)abi : 0;
+}
+
+/* By user namespace since Linux 5.14. A root caller's sandboxes have none of their own, and there
+ * it would count the user everywhere. */
+bool
+confine_nproc_is_per_namespace(void)
+{
+	struct utsname name;
+	uint64_t major, minor;
+	struct hl_err ignored = { 0 };
+
+	if (geteuid() == 0 || uname(&name) != 0)
+		return false;
+	char *rest = name.release;
+	const char *first = strsep(&rest, ".");
+	if (rest == NULL)
+		return false;
+	rest[strspn(rest, "0123456789")] = '\0';
+	if (hl_parse_u64(first, 0, 1000, &major, &ignored) != 0 ||
+	    hl_parse_u64(rest, 0, 100000, &minor, &ignored) != 0)
+		return false;
+	return major > 5 || (major == 5 && minor >= 14);
 }
 
 /* Asks whether an action exists; loads nothing. */

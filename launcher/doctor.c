@@ -107,11 +107,15 @@ look_at_cgroups(struct doctor *doctor, struct hl_err *err)
 	if (hl_ulid(name, err) != 0 || confine_cgroup_create(&wanted, name, &cgroup, err) != 0)
 		return -1;
 	for (unsigned i = 0; i < CONFINE_LIMIT_MAX; i++) {
-		bool has = (cgroup.applied & (1U << i)) != 0;
+		bool in_group = (cgroup.applied & (1U << i)) != 0;
+		bool has =
+		    in_group || (i == CONFINE_LIMIT_PIDS && confine_nproc_is_per_namespace());
 		struct doctor_row *row =
 		    doctor_add(doctor, checks[i], has ? DOCTOR_OK : DOCTOR_GAP);
 		snprintf(row->detail, sizeof(row->detail), "%s",
-		    has ? "control group" : cgroup.missing[i]);
+		    in_group ? "control group"
+		    : has    ? "resource limit, by user namespace"
+			     : cgroup.missing[i]);
 		if (has)
 			continue;
 		row->mend = geteuid() == 0
@@ -129,8 +133,7 @@ look_at_cgroups(struct doctor *doctor, struct hl_err *err)
 static void
 look_at_programs(struct doctor *doctor, const struct host *host)
 {
-	struct doctor_row *row =
-	    doctor_add(doctor, "runner", host->runner_path != NULL ? DOCTOR_OK : DOCTOR_GAP);
+	struct doctor_row *row = doctor_add(doctor, "runner", DOCTOR_OK);
 
 	snprintf(row->detail, sizeof(row->detail), "%.180s",
 	    host->runner_path != NULL ? host->runner_path : "the one inside the launcher");

@@ -5,7 +5,6 @@
  * question are the ones the sandbox then lives in.
  */
 #include <sys/resource.h>
-#include <sys/utsname.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,29 +42,6 @@ wanted_limits(const struct plan *plan)
 	};
 }
 
-/* RLIMIT_NPROC counts by user namespace since Linux 5.14: with a namespace of our own it counts the
- * sandbox and nothing else. A root caller has none, and there it would count the user everywhere.
- */
-static bool
-can_limit_by_nproc(const struct plan *plan)
-{
-	struct utsname name;
-	uint64_t major, minor;
-	struct hl_err ignored = { 0 };
-
-	if (geteuid() == 0 || plan->isolation == PLAN_ISOLATION_SCRUB || uname(&name) != 0)
-		return false;
-	char *rest = name.release;
-	const char *first = strsep(&rest, ".");
-	if (rest == NULL)
-		return false;
-	rest[strspn(rest, "0123456789")] = '\0';
-	if (hl_parse_u64(first, 0, 1000, &major, &ignored) != 0 ||
-	    hl_parse_u64(rest, 0, 100000, &minor, &ignored) != 0)
-		return false;
-	return major > 5 || (major == 5 && minor >= 14);
-}
-
 int
 groups_make(const struct plan *plan, struct groups *ret_groups, struct hl_err *err)
 {
@@ -75,7 +51,7 @@ groups_make(const struct plan *plan, struct groups *ret_groups, struct hl_err *e
 	if (confine_cgroup_create(&wanted, plan->run_id, &ret_groups->cgroup, err) != 0)
 		return -1;
 	if (wanted.has_pids && (ret_groups->cgroup.applied & (1U << CONFINE_LIMIT_PIDS)) == 0 &&
-	    can_limit_by_nproc(plan)) {
+	    plan->isolation != PLAN_ISOLATION_SCRUB && confine_nproc_is_per_namespace()) {
 		ret_groups->has_nproc = true;
 		ret_groups->nproc = wanted.pids;
 	}

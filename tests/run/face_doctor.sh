@@ -48,11 +48,13 @@ for caller in $CALLERS; do
 	if grep -q '^limit memory *gap' <<<"$out"; then
 		like "$caller: a gap comes with what mends it" "$(grep -A1 '^limit memory' <<<"$out")" 'mend +[a-z]'
 	fi
+	like "$caller: processes are limited, by a group or without one" "$(row 'limit pids')" 'ok +(control group|resource limit, by user namespace)'
 	like "$caller: the runner" "$(row runner)" "ok +$TMP/bin/hermes-runner"
 	like "$caller: the state directory" "$(row 'state directory')" 'ok'
 	is "$caller: nothing was written" "$(find "$TMP/state.$caller" | wc -l)" 1
 	status_is "$caller: doctor for a program" 0 doctor --format json
 	is "$caller: the same facts" "$(field runner detail)" "$TMP/bin/hermes-runner"
+	status_is "$caller: a backend is for a policy (HLU-01)" 64 doctor --backend local
 	status_is "$caller: a policy that can be kept" 0 doctor --policy "$plain"
 	like "$caller: and its backend" "$(row policy)" 'backend local'
 	status_is "$caller: a policy that is none (HLP-04)" 78 doctor --policy "$broken"

@@ -41,6 +41,7 @@ for caller in $CALLERS; do
 	status_is "one file, $caller: an engine's helper is missed by name [HLB-59]" 125 \
 		as "$caller" "$LAUNCH" run --policy "$engine" -- true
 	like "one file, $caller: which one" "$out" "hl-engine.*HLB-59"
+	like "one file, $caller: doctor misses no runner" "$(as "$caller" "$LAUNCH" doctor)" '^runner +ok +the one inside'
 	status_is "one file, $caller: explain names the runner that it would write" 0 \
 		as "$caller" "$LAUNCH" explain --format argv --policy "$engine" -- true
 	like "one file, $caller: below the state directory, by digest" "$out" \
