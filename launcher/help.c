@@ -33,8 +33,8 @@ options_help(FILE *out, enum verb verb)
 		return;
 	}
 	const struct verb_row *row = &verb_rows[verb];
-	fprintf(out, "usage: hermes-launch %s [OPTION...] %s\n\n%s\n\noptions:\n", row->words,
-	    row->operands, row->help);
+	fprintf(out, "usage: hermes-launch %s [OPTION...]%s%s\n\n%s\n\noptions:\n", row->words,
+	    row->operands[0] != '\0' ? " " : "", row->operands, row->help);
 	for (size_t i = 0; i < option_rows_len; i++) {
 		const struct option_row *option = &option_rows[i];
 		if (option->verbs[0] != '*' &&
@@ -105,8 +105,12 @@ verb_explain_code(const struct request *request)
 	enum hl_code code = request->argv_len == 1 ? hl_code_from_id(request->argv[0]) : HL_OK;
 
 	if (code == HL_OK) {
-		hl_err_set(&err, HLU_01, "'%.40s' is not an error code",
-		    request->argv_len > 0 ? request->argv[0] : "");
+		if (request->argv_len == 1)
+			hl_err_set(&err, HLU_01, "'%.40s' is not an error code", request->argv[0]);
+		else
+			hl_err_set(&err, HLU_01, "%s",
+			    request->argv_len == 0 ? "no error code is given"
+						   : "more than one error code is given");
 		hl_err_help(&err,
 		    "codes look like HLC-12 and stand in brackets at the end of a message");
 		report_error(&err);

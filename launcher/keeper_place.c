@@ -33,9 +33,10 @@ keeper_check_name(const char *name, struct hl_err *err)
 		bool is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 			       (c >= '0' && c <= '9') || c == '_' ||
 			       (i > 0 && (c == '.' || c == '-'));
-		if (!is_good)
-			return hl_err_set(err, HLU_21, "'%.80s' cannot be the name of a session",
-			    name);
+		if (is_good)
+			continue;
+		hl_err_set(err, HLU_21, "'%.80s' cannot be the name of a session", name);
+		return hl_err_help(err, "use A-Z a-z 0-9 . _ -, and no dot or dash in front");
 	}
 	if (len == 0 || len > KEEPER_NAME_MAX)
 		return hl_err_set(err, HLU_21, "the name of a session is 1 to %d characters",

@@ -127,6 +127,13 @@ store(struct parse *parse, const struct option_row *row, const char *value)
 	return hl_err_set(parse->err, HLI_02, "option '--%s' has no kind", row->name);
 }
 
+/* "--" ends the options and is no value: it would take the mark before the command away. */
+static bool
+has_value(const struct parse *parse)
+{
+	return parse->at + 1 < parse->argc && strcmp(parse->argv[parse->at + 1], "--") != 0;
+}
+
 /* --name, --name=value, --name value */
 static int
 long_option(struct parse *parse)
@@ -148,11 +155,9 @@ long_option(struct parse *parse)
 		}
 		if (equals != NULL)
 			return store(parse, row, equals + 1);
-		if (parse->at + 1 >= parse->argc)
-			return hl_err_set(parse->err, HLU_01, "option '--%s' needs %s", row->name,
-			    row->argument);
-		parse->at++;
-		return store(parse, row, parse->argv[parse->at]);
+		return has_value(parse) ? store(parse, row, parse->argv[++parse->at])
+					: hl_err_set(parse->err, HLU_01, "option '--%s' needs %s",
+					      row->name, row->argument);
 	}
 	return unknown_option(parse, text);
 }
@@ -178,11 +183,9 @@ short_options(struct parse *parse)
 		}
 		if (letter[1] != '\0')
 			return store(parse, row, letter + 1);
-		if (parse->at + 1 >= parse->argc)
-			return hl_err_set(parse->err, HLU_01, "option '-%c' needs %s", *letter,
-			    row->argument);
-		parse->at++;
-		return store(parse, row, parse->argv[parse->at]);
+		return has_value(parse) ? store(parse, row, parse->argv[++parse->at])
+					: hl_err_set(parse->err, HLU_01, "option '-%c' needs %s",
+					      *letter, row->argument);
 	}
 	return 0;
 }
@@ -204,6 +207,7 @@ half_verb(struct parse *parse, const char *text)
 		return false;
 	hl_err_set(parse->err, HLU_01, "'%.80s' is only half a verb", text);
 	hl_err_help(parse->err, "it is %s", whole.data);
+	parse->request->verb = VERB_HELP; /* and no run that failed: its exit status is another */
 	return true;
 }
 
@@ -253,6 +257,13 @@ read_verb(struct parse *parse)
 			continue;
 		parse->request->verb = (enum verb)i;
 		parse->at = is_two ? 3 : 2;
+		return 0;
+	}
+	if ((strcmp(second, "--help") == 0 || strcmp(second, "-h") == 0) &&
+	    half_verb(parse, first)) {
+		parse->request->verb = VERB_HELP;
+		parse->at = 1; /* "audit --help" is "help audit" */
+		parse->argc = 2;
 		return 0;
 	}
 	return unknown_verb(parse, second[0] != '\0' && second[0] != '-' ? both : first);
@@ -322,6 +333,28 @@ default_state_dir(struct request *request, struct hl_err *err)
 	return 0;
 }
 
+/* What would have no effect, or not the one that was meant, is no option. */
+static int
+check_members(const struct request *request, struct hl_err *err)
+{
+	if (request->idle != NULL && request->name == NULL) {
+		hl_err_set(err, HLU_01, "--idle is for named sessions");
+		return hl_err_help(err, "add --name NAME, or drop --idle");
+	}
+	if (request->verb == VERB_DOCTOR && request->backend.text != NULL &&
+	    request->policies.len == 0) {
+		hl_err_set(err, HLU_01, "--backend says what a policy is to be tried on");
+		return hl_err_help(err, "add --policy FILE, or drop --backend");
+	}
+	for (size_t i = 0; i < request->labels.len; i++) {
+		const char *text = request->labels.items[i].text;
+		if (strchr(text, '=') == NULL || text[0] == '=')
+			return hl_err_set(err, HLU_01,
+			    "--label '%.80s' is not of the form KEY=VALUE", text);
+	}
+	return 0;
+}
+
 int
 options_parse(int argc, char **argv, struct request *ret_request, struct hl_err *err)
 {
@@ -336,6 +369,8 @@ options_parse(int argc, char **argv, struct request *ret_request, struct hl_err 
 	if (verb_rows[ret_request->verb].operands[0] == '\0' && ret_request->argv_len > 0)
 		return hl_err_set(err, HLU_01, "'%s' takes no '%.80s'",
 		    verb_rows[ret_request->verb].words, ret_request->argv[0]);
+	if (check_members(ret_request, err) != 0)
+		return -1;
 	if (ret_request->verb != VERB_RUN && ret_request->verb != VERB_EXPLAIN)
 		return 0;
 	if (ret_request->shell_text != NULL && ret_request->argv_len > 0)

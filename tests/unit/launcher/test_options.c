@@ -103,6 +103,13 @@ test_verbs(void **state)
 	assert_int_equal(PARSE("policy", "check", "--help"), 0);
 	assert_int_equal(request.verb, VERB_HELP);
 	assert_int_equal(request.help_for, VERB_POLICY_CHECK);
+	assert_int_equal(PARSE("audit", "--help"), 0);
+	assert_int_equal(request.verb, VERB_HELP);
+	assert_int_equal(request.argv_len, 1);
+	assert_string_equal(request.argv[0], "audit");
+	assert_int_equal(PARSE("-p", "a", "--label", "team=a", "--name", "n", "--idle", "5s", "--",
+			     "true"),
+	    0);
 }
 
 static void
@@ -138,7 +145,12 @@ test_refusals(void **state)
 		{ "polcy", "check", "a" },
 		{ "policy", "chek", "a" },
 		{ "policy" },
-		{ "audit", "--help" },
+		{ "audit", "--polcy" },
+		{ "-p", "a", "--timeout", "--", "true" },
+		{ "-p", "--", "true" },
+		{ "-p", "a", "--idle", "5s", "--", "true" },
+		{ "-p", "a", "--label", "x", "--", "true" },
+		{ "-p", "a", "--label", "=x", "--", "true" },
 		{ "policy", "check", "--mount", "a:b" },
 		{ "audit", "verify", "--policy", "a" },
 		{ "-Z", "--", "true" },
@@ -157,6 +169,11 @@ test_refusals(void **state)
 	assert_int_equal(PARSE("audit"), -1);
 	assert_string_equal(err.msg, "'audit' is only half a verb");
 	assert_string_equal(err.help, "it is audit show or audit verify");
+	assert_int_equal(request.verb, VERB_HELP); /* not run, whose faults are 125 */
+	assert_int_equal(PARSE("-p", "a", "--timeout", "--", "true"), -1);
+	assert_string_equal(err.msg, "option '--timeout' needs TIME");
+	assert_int_equal(PARSE("-p", "--", "true"), -1);
+	assert_string_equal(err.msg, "option '-p' needs FILE");
 	assert_int_equal(PARSE("ls"), -1);
 	assert_string_equal(err.msg, "'ls' is not a verb");
 }
