@@ -89,6 +89,7 @@ struct plan_mount {
 	bool is_volume;
 	bool is_workdir;
 	bool is_part;      /* of another mount, made one of its own so that it stays what it is */
+	bool lacks_folder; /* explain: a run makes an empty .hermes in it first */
 	uint64_t dev, ino; /* of src when it was resolved */
 	struct hl_origin origin;
 };

@@ -247,6 +247,17 @@ note_workdir(const struct host *host, const struct plan *plan, struct plan_notes
 	}
 }
 
+/* What a run would change on the host. */
+static void
+note_folders(const struct plan *plan, struct plan_notes *notes)
+{
+	for (size_t i = 0; i < plan->mounts_len; i++)
+		if (plan->mounts[i].lacks_folder)
+			hl_strv_addf(&notes->lines,
+			    "a run makes an empty '%s/.hermes' where it can, read-only inside; it stays",
+			    plan->mounts[i].src);
+}
+
 int
 plan_notes(const struct policy *policy, const struct host *host, const struct plan *plan,
     struct plan_notes *ret_notes, struct hl_err *err)
@@ -259,6 +270,7 @@ plan_notes(const struct policy *policy, const struct host *host, const struct pl
 	plan_env_notes(policy, host, plan, &notes);
 	note_policies(policy, plan, &notes);
 	note_workdir(host, plan, &notes);
+	note_folders(plan, &notes);
 	if (plan_effect(policy, plan, &notes, err) != 0 ||
 	    hl_strv_check(&notes.warnings, "warnings", err) != 0 ||
 	    hl_strv_check(&notes.lines, "notes", err) != 0 ||

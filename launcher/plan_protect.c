@@ -163,6 +163,7 @@ protect_mounts(const struct fs_scope *scope, size_t mounts_len, struct hl_err *e
 		int rc = close_directory(scope, mount->src, folder, err);
 		if (rc < 0 || (rc == 0 && protect_folder(plan, i, folder, err) != 0))
 			return -1;
+		plan->mounts[i].lacks_folder = rc > 0 && scope->request->verb == VERB_EXPLAIN;
 	}
 	if (plan->home.kind != PLAN_HOME_BIND || plan->home.src == NULL)
 		return 0;

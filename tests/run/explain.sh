@@ -42,8 +42,10 @@ for caller in $CALLERS; do
 	unlike "$caller: no value" "$out" canary
 	like "$caller: who applies what" "$out" 'process\.caps +runner'
 	like "$caller: and what nobody applies here" "$out" 'image +none +there is no image'
+	like "$caller: what a run would make on the host" "$out" "a run makes an empty '$TMP/work.$caller/\.hermes'"
 	status_is "$caller: nothing was started" 1 test -e "$TMP/work.$caller/marker"
 	is "$caller: nothing was written" "$(find "$TMP/state.$caller" -mindepth 1 | wc -l)" 0
+	is "$caller: which explain does not" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 0
 	out=$(run "$LAUNCH" explain --format json --policy "$good" -- true)
 	like "$caller: json" "$out" '^\{"backend":"local",.*"controls":\[.*\}$'
 	unlike "$caller: no value in json" "$out" canary
