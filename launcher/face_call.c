@@ -89,6 +89,7 @@ one_call(const struct request *request, bool is_shell)
 
 	if (is_shell && !isatty(STDIN_FILENO)) {
 		hl_err_set(&err, HLU_22, "standard input is not a terminal");
+		hl_err_help(&err, "to run one command, use 'hermes-launch run -c TEXT'");
 		report_error(&err);
 		return CALL_FAILED;
 	}

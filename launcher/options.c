@@ -270,6 +270,20 @@ read_verb(struct parse *parse)
 }
 
 static int
+stray(struct parse *parse, const char *text)
+{
+	size_t len = strlen(text);
+
+	hl_err_set(parse->err, HLU_01, "'%.80s' stands where an option is expected", text);
+	for (size_t i = 0; i < VERB_MAX; i++)
+		if (strncmp(verb_rows[i].words, text, len) == 0 &&
+		    (verb_rows[i].words[len] == '\0' || verb_rows[i].words[len] == ' '))
+			return hl_err_help(parse->err,
+			    "a verb stands before all options, and '--' before a command");
+	return hl_err_help(parse->err, "put '--' before the command");
+}
+
+static int
 read_options(struct parse *parse)
 {
 	bool takes_command =
@@ -284,9 +298,7 @@ read_options(struct parse *parse)
 		if (text[0] != '-' || text[1] == '\0') {
 			if (!takes_command)
 				break;
-			hl_err_set(parse->err, HLU_01, "'%.80s' stands where an option is expected",
-			    text);
-			return hl_err_help(parse->err, "put '--' before the command");
+			return stray(parse, text);
 		}
 		if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
 			parse->request->help_for = parse->request->verb;

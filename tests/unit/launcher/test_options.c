@@ -166,6 +166,11 @@ test_refusals(void **state)
 	}
 	assert_int_equal(PARSE("--polcy", "a", "--", "true"), -1);
 	assert_string_equal(err.help, "did you mean '--policy'?");
+	assert_int_equal(PARSE("-q", "audit", "show"), -1);
+	assert_string_equal(err.help,
+	    "a verb stands before all options, and '--' before a command");
+	assert_int_equal(PARSE("-q", "aud"), -1);
+	assert_string_equal(err.help, "put '--' before the command");
 	assert_int_equal(PARSE("audit"), -1);
 	assert_string_equal(err.msg, "'audit' is only half a verb");
 	assert_string_equal(err.help, "it is audit show or audit verify");
