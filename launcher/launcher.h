@@ -72,8 +72,8 @@ struct request {
 	const char *within;     /* policy check: the outer policy */
 	const char *fail_on;    /* policy check: "warning" */
 	const char *why_arg, *why_cap, *why_host, *why_path; /* policy why */
-	bool is_check;          /* policy fmt */
-	bool is_stack;          /* policy check: all operands are one stack */
+	bool is_check;                                       /* policy fmt */
+	bool is_stack; /* policy check: all operands are one stack */
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;
 	bool show_effective, show_origins;
