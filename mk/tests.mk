@@ -81,6 +81,7 @@ check:
 	sh mk/deps.sh test
 	$(MAKE) WERROR=1 all
 	$(MAKE) WERROR=1 check-unit
+	$(MAKE) WERROR=1 check-laws
 	$(MAKE) WERROR=1 check-fault
 	$(MAKE) WERROR=1 check-kernel
 	$(MAKE) WERROR=1 check-fuzz-corpus

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The arrows between rooms: who may open whose door. Another room's door is <room>/<room>.h and
-# nothing else of it may be included; a room's own headers and tables are its own.
+# nothing else of it may be included; a room's own headers and tables are its own. man/ is no room: it
+# reads every table at build time.
 set -eu
 
 arrows='
@@ -16,7 +17,7 @@ launcher: policy confine runner backends session proxy-ca audit base
 '
 
 failed=0
-for file in $(git ls-files '*.c' '*.h' | grep -v -e '^tests/' -e '^bench/'); do
+for file in $(git ls-files '*.c' '*.h' | grep -v -e '^tests/' -e '^bench/' -e '^man/'); do
 	room=${file%%/*}
 	allowed=$(printf '%s\n' "$arrows" | sed -n "s/^$room://p")
 	for include in $(sed -n 's/^# *include "\([^"]*\)".*/\1/p' "$file"); do
