@@ -15,6 +15,14 @@ backends: [local]
 limits: {pids: 200}
 Y
 )
+token=$(policy token <<'Y'
+version: 1
+id: test/token
+level: baseline@1
+backends: [local]
+env: {pass: [GITLAB_TOKEN]}
+Y
+)
 other=$(policy other <<'Y'
 version: 1
 id: test/other
@@ -124,6 +132,23 @@ P
 	as "$caller" timeout 20 "$LAUNCH" stop held2 >/dev/null
 	is "$caller: its place is the caller's alone" "$(stat -c %a "$TMP/state.$caller/sessions/one")" 700
 	is "$caller: its socket too" "$(stat -c %a "$TMP/state.$caller/sessions/one/sock")" 600
+
+	# A value that the policy passes is in the calls, and nowhere else.
+	for _ in 1 2 3; do
+		GITLAB_TOKEN=canary-S3CRET-777 as "$caller" timeout 60 "$LAUNCH" run -q --policy "$token" --name token \
+			-c 'echo "$GITLAB_TOKEN"; export N=$((N + 1))'
+	done >"$TMP/token.out"
+	is "$caller: U17 the value is in each call" "$(sort "$TMP/token.out" | uniq -c | tr -s ' ')" " 3 canary-S3CRET-777"
+	is "$caller: U17 and in no file of the state" "$(grep -rlI 'S3CRET-777' "$TMP/state.$caller" | wc -l)" 0
+	out=$(as "$caller" timeout 60 "$LAUNCH" run -q --policy "$token" --name token -c 'grep -rl "S3CRET-[7]77" /tmp /run /var/tmp ~ 2>/dev/null; echo $N')
+	is "$caller: U17 nor in one of the sandbox" "$out" 3
+	is "$caller: U20 nor in an argument of any process" "$(grep -lz 'canary-S3CRET-[7]77' /proc/[0-9]*/cmdline 2>/dev/null | wc -l)" 0
+	is "$caller: U17 files of the state are the caller's alone" "$(find "$TMP/state.$caller" -type f -perm /077 | wc -l)" 0
+	if [ "$caller" != root ]; then
+		out=$(as "$caller" sh -c 'cat "/proc/$1/environ"' - "$(keeper_pid token)" 2>&1)
+		like "$caller: U02 the keeper's environment cannot be read by its own user" "$out" 'Permission denied'
+	fi
+	as "$caller" timeout 20 "$LAUNCH" stop token >/dev/null
 
 	# Two at the same time make one.
 	run --name two -c 'echo $$' >"$TMP/a" & first=$!
