@@ -27,20 +27,21 @@ on_closed(void *context, const struct hl_err *err)
 static int
 start_apart(struct run *run, struct hl_err *err)
 {
-	int saved[3], status = -1;
+	int saved[3] = { -1, -1, -1 }, status = 0;
 	HL_AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
 		return hl_err_sys(err, HLI_02, "cannot open '/dev/null'");
-	for (int fd = 0; fd <= 2; fd++) {
+	for (int fd = 0; fd <= 2 && status == 0; fd++) {
 		saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
-		if (saved[fd] < 0)
-			return hl_err_sys(err, HLI_02, "cannot duplicate descriptor %d", fd);
-		if (dup2(null, fd) < 0)
-			return hl_err_sys(err, HLI_02, "cannot replace descriptor %d", fd);
+		if (saved[fd] < 0 || dup2(null, fd) < 0)
+			status = hl_err_sys(err, HLI_02, "cannot replace descriptor %d", fd);
 	}
-	status = run->backend->start(&run->plan, &run->lowered, &run->gaps, &run->sandbox, err);
-	for (int fd = 0; fd <= 2; fd++) {
+	if (status == 0)
+		status =
+		    run->backend->start(&run->plan, &run->lowered, &run->gaps, &run->sandbox, err);
+	run->has_sandbox = status == 0;
+	for (int fd = 0; fd <= 2 && saved[fd] >= 0; fd++) {
 		if (dup2(saved[fd], fd) < 0)
 			status = hl_err_sys(err, HLI_02, "cannot restore descriptor %d", fd);
 		close(saved[fd]);
@@ -110,7 +111,6 @@ serve_open(struct serve *serve, struct hl_loop *loop, struct hl_err *err)
 	if (record_session_open(run, serve->face, serve->name, err) != 0)
 		return -1;
 	int status = start_apart(run, err);
-	run->has_sandbox = status == 0;
 	if (status == 0)
 		status = open_session(serve, err);
 	if (status == 0)
@@ -136,6 +136,9 @@ serve_end(struct serve *serve, struct hl_err *err)
 	struct run *run = serve->run;
 	int status = 0;
 
+	if (serve->has_ended)
+		return 0;
+	serve->has_ended = true;
 	session_free(serve->session);
 	serve->session = NULL;
 	calls_free(serve);

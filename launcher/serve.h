@@ -35,7 +35,7 @@ struct serve {
 	struct call *calls;           /* running, or still looked at */
 	uint64_t calls_made, secrets, start_ms;
 	char spill_dir[4096];
-	bool is_closing, is_closed;
+	bool is_closing, is_closed, has_ended;
 	struct hl_err err; /* why it closed by itself */
 	void (*on_closed)(void *context);
 	void *context;
@@ -51,7 +51,7 @@ int spill_prepare(struct serve *serve, struct session_config *config,
 int serve_open(struct serve *serve, struct hl_loop *loop, struct hl_err *err) HL_MUST_CHECK;
 /* Calls that run end as cancelled; then on_closed(). Idempotent. */
 void serve_close(struct serve *serve);
-/* After on_closed(), or when the loop has failed: everything ends here. */
+/* After on_closed(), or when the loop has failed: everything ends here, once. */
 int serve_end(struct serve *serve, struct hl_err *err) HL_MUST_CHECK;
 /* Variables of one call, NAME=VALUE: refused ones are an error (HLC-..), those that mode warn
  * leaves out are not in ret_env. */

@@ -20,6 +20,11 @@ def name(text):
     return "%s: %s" % (caller, text)
 
 
+def sleep(seconds):
+    """one that is no other run's on this machine"""
+    return "sleep %d.%d" % (seconds, os.getpid())
+
+
 peer = open_session()
 
 # The contract, as a peer sees it.
@@ -116,12 +121,12 @@ is_(name("stdin end ends it"), peer.answer(number)["result"]["status"], 0)
 
 # Ends.
 started = time.monotonic()
-r = peer.call("exec", command="setsid sleep 61 & setsid sleep 61", timeout="1s")
+r = peer.call("exec", command="setsid %s & setsid %s" % (sleep(61), sleep(61)), timeout="1s")
 ok(name("U67 a timeout ends what left its group"), r["how"] == "timed_out" and r["status"] == 124 and
    time.monotonic() - started < 6, r)
 is_(name("U67 none of it is left"), peer.call(
     "exec", argv=["bash", "-c", "grep -l 'sleep' /proc/[0-9]*/comm 2>/dev/null | wc -l"])["stdout"], "0\n")
-number = peer.send("exec", command="sleep 62")
+number = peer.send("exec", command=sleep(62))
 other = peer.send("exec", command="echo beside")
 is_(name("calls run side by side"), peer.answer(other)["result"]["stdout"], "beside\n")
 peer.call("cancel", call=number)
@@ -136,7 +141,7 @@ is_(name("signal by name"), peer.answer(number)["result"]["status"], 9)
 again = [peer.call("exec", command="tty; stty size", pty=True)["background"] for i in range(40)]
 is_(name("nothing is said to be left where nothing is"), again.count(True), 0)
 started = time.monotonic()
-r = peer.call("exec", command="sleep 63 & echo done")
+r = peer.call("exec", command=sleep(63) + " & echo done")
 ok(name("U68 a child in the background does not hold the call"),
    r["stdout"] == "done\n" and time.monotonic() - started < 3 and r["background"] is True, r)
 
@@ -236,9 +241,9 @@ peer.answers.clear()
 is_(name("and the session goes on"), peer.call("exec", command="echo on")["stdout"], "on\n")
 
 # The end of standard input is the end of the session, with everything in it.
-peer.send("exec", command="sleep 64")
+peer.send("exec", command=sleep(64))
 is_(name("end of input: exit status 0"), peer.end(), 0)
-is_(name("end of input: nothing is left"), os.system("pgrep -fx 'sleep 6[1-4]' >/dev/null") != 0, True)
+is_(name("end of input: nothing is left"), os.system("pgrep -fx 'sleep 6[1-4][.]%d' >/dev/null" % os.getpid()) != 0, True)
 
 # close that waits lets calls end by themselves.
 peer = open_session()

@@ -32,7 +32,12 @@ for caller in $CALLERS; do
 	PYTHONDONTWRITEBYTECODE=1 as "$caller" timeout 300 python3 "$TMP/py/run/face_session.py" "$caller" \
 		"$LAUNCH" "$plain" "$tight"
 	is "$caller: the conversation came to its end" $? 0
+	# Sessions whose sandbox cannot be started, for want of a descriptor here or there.
+	for files in $(seq 12 23); do
+		as "$caller" prlimit --nofile="$files" "$LAUNCH" session -q --policy "$plain" </dev/null >/dev/null 2>&1
+	done
 	log=$(as "$caller" "$LAUNCH" audit show --format json)
+	like "$caller: the record of one that could not be started says so" "$log" '"ev":"session.close".*"err":"HLB-24"'
 	is "$caller: each session has its beginning and its end" \
 		"$(grep -c '"ev":"session.open"' <<<"$log")" "$(grep -c '"ev":"session.close"' <<<"$log")"
 	is "$caller: each call has its beginning and its end" \
