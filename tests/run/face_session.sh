@@ -28,7 +28,21 @@ limits: {wall: 1s}
 Y
 )
 
+masked=$(policy masked <<'Y'
+version: 1
+id: test/masked
+level: baseline@1
+backends: [local]
+process: {umask: "077"}
+Y
+)
+
 for caller in $CALLERS; do
+	out=$(as "$caller" timeout 20 "$LAUNCH" session -q --policy "$masked" \
+		<<<'{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"umask; umask 000"}}
+{"jsonrpc":"2.0","id":2,"method":"exec","params":{"command":"umask"}}
+{"jsonrpc":"2.0","id":3,"method":"close","params":{"wait":true}}')
+	is "$caller: process.umask holds in each call of a session" "$(grep -c '"stdout":"0077' <<<"$out")" 2
 	PYTHONDONTWRITEBYTECODE=1 as "$caller" timeout 300 python3 "$TMP/py/run/face_session.py" "$caller" \
 		"$LAUNCH" "$plain" "$tight"
 	is "$caller: the conversation came to its end" $? 0
