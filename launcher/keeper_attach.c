@@ -46,7 +46,8 @@ keeper_fingerprint(const struct run *run, char text[HL_SHA256_HEX_SIZE], struct 
 	hl_sha256_update(&sha, plan_is_enforced(run->policy) ? "e" : "w", 1);
 	for (size_t i = 0; i < run->lowered.lines_len; i++) {
 		const char *line = run->lowered.lines[i].text;
-		if (strstr(line, run->run_id) == NULL && strncmp(line, "limit wall", 10) != 0)
+		/* Names of an engine's are in lower case. */
+		if (strcasestr(line, run->run_id) == NULL && strncmp(line, "limit wall", 10) != 0)
 			hl_sha256_update(&sha, line, strlen(line) + 1);
 	}
 	for (size_t i = 0; i < run->plan.mounts_len; i++) {

@@ -4,25 +4,13 @@
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-client=$ROOT/build/mcp
-if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
-	skip "mcp" "node and npm are not installed"
+# shellcheck source=../lib/mcp.sh
+. "$ROOT/tests/lib/mcp.sh"
+if ! mcp_install; then
+	skip "mcp" "$mcp_missing"
 	done_testing
 	exit
 fi
-mkdir -p "$client"
-cp "$ROOT"/tests/mcp/package.json "$ROOT"/tests/mcp/package-lock.json "$client/"
-if [ ! -e "$client/.done" ] || [ "$ROOT/tests/mcp/package-lock.json" -nt "$client/.done" ]; then
-	if ! npm ci --prefix "$client" --ignore-scripts --no-audit --no-fund >"$TMP/npm" 2>&1; then
-		skip "mcp" "the client cannot be installed: $(tail -n 1 "$TMP/npm")"
-		done_testing
-		exit
-	fi
-	touch "$client/.done"
-fi
-cp -r "$client" "$TMP/mcp"
-cp "$ROOT/tests/mcp/client.mjs" "$TMP/mcp/"
-chmod -R a+rX "$TMP/mcp"
 
 plain=$(policy plain <<'Y'
 version: 1

@@ -1,0 +1,119 @@
+#!/bin/bash
+# Sessions in a container of a real engine: the conversations of the native sandbox's tests, over the attach
+# stream (JSON-RPC, MCP, a person's terminal); what the policy asks of each call; a launcher without its
+# runner beside it. Nothing is left of any of them.
+# What is in single quotes is for the shell inside.
+# shellcheck disable=SC2016
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=../lib/docker.sh
+. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/mcp.sh
+. "$ROOT/tests/lib/mcp.sh"
+docker_begin
+
+mkdir -p "$TMP/py/run" "$TMP/py/lib" "$TMP/work.root"
+chmod 777 "$TMP/work.root"
+cp "$ROOT"/tests/run/face_session.py "$ROOT/tests/run/face_shell.py" "$TMP/py/run/"
+cp "$ROOT/tests/lib/session.py" "$TMP/py/lib/"
+
+plain=$(docker_policy plain <<'Y'
+level: baseline@1
+process: {user: "1000:1000"}
+env: {set: {FIXED: "fixed-value"}}
+limits: {output: 4KiB}
+Y
+)
+tight=$(docker_policy tight <<'Y'
+level: baseline@1
+process: {user: "1000:1000"}
+limits: {wall: 1s}
+Y
+)
+wide=$(docker_policy wide <<'Y'
+level: baseline@1
+process: {user: "1000:1000"}
+Y
+)
+talk() { PYTHONDONTWRITEBYTECODE=1 as root timeout 300 python3 "$TMP/py/run/$1" docker "$LAUNCH" "${@:2}"; }
+
+talk face_session.py "$plain" "$tight"
+is "JSON-RPC: the conversation came to its end" $? 0
+is "JSON-RPC: no container is left" "$(docker_ours)" ''
+log=$(as root "$LAUNCH" audit show --format json)
+is "each call has its beginning and its end in the log" \
+	"$(grep -c '"ev":"call.start"' <<<"$log")" "$(grep -c '"ev":"call.end"' <<<"$log")"
+status_is "the log is whole" 0 as root "$LAUNCH" audit verify
+
+talk face_shell.py "$wide"
+is "shell: the conversation came to its end" $? 0
+status_is "shell: its named session ends" 0 as root timeout 30 "$LAUNCH" stop term
+is "shell: no container is left" "$(docker_ours)" ''
+
+if mcp_install; then
+	as root timeout 120 node "$TMP/mcp/client.mjs" docker "$LAUNCH" mcp -q --policy "$wide" 2>"$TMP/err"
+	is "mcp: the conversation came to its end" $? 0
+	as root timeout 120 node "$TMP/mcp/client.mjs" "docker, named" "$LAUNCH" mcp -q --policy "$wide" --name agent 2>"$TMP/err"
+	is "mcp: and over a named session" $? 0
+	status_is "mcp: which lives on" 0 as root timeout 30 "$LAUNCH" stop agent
+	is "mcp: no container is left" "$(docker_ours)" ''
+else
+	skip "mcp" "$mcp_missing"
+fi
+
+# --- what the policy asks of each call
+mkdir -p "$TMP/work.root/.git/hooks"
+chmod -R 777 "$TMP/work.root/.git"
+tools=$(docker_policy tools <<'Y'
+level: baseline@1
+process: {user: "1000:1000", umask: "077", seccomp: {deny: [mkdir, mkdirat]}}
+Y
+)
+line() { printf '{"jsonrpc":"2.0","id":%d,"method":"exec","params":{"command":"%s"}}\n' "$1" "$2"; }
+field() {
+	python3 -c 'import json, sys
+for line in sys.stdin:
+    row = json.loads(line)
+    if row["id"] == int(sys.argv[1]):
+        print(row["result"][sys.argv[2]], end="")' "$@" <<<"$out"
+}
+calls() {
+	out=$({
+		line 1 'umask; umask 000'
+		line 2 'umask; : >made; stat -c %a made; rm -f made'
+		line 3 'mkdir /tmp/d'
+		line 4 'echo x >.hermes/policy.yaml'
+		line 5 'echo x >.git/hooks/pre-commit'
+		line 6 'echo x >.git/other'
+		echo '{"jsonrpc":"2.0","id":9,"method":"close","params":{"wait":true}}'
+	} | as root timeout 60 "$LAUNCH" session -q --policy "$1")
+}
+calls "$tools"
+is "process.umask holds" "$(field 1 stdout)" 0077
+is "process.umask holds in each call" "$(field 2 stdout | tr '\n' ' ')" '0077 600 '
+is "seccomp.deny holds" "$(field 3 status)" 1
+like "seccomp.deny says so" "$(field 3 stderr)" 'Operation not permitted'
+is ".hermes is read-only" "$(field 4 status)" 1
+like "fs.protect: git's hooks are read-only" "$(field 5 stderr)" 'Read-only'
+is "fs.protect: their neighbour is not (sibling)" "$(field 6 status)" 0
+calls "$wide"
+is "without these, the usual mask (sibling)" "$(field 1 stdout)" 0022
+is "without these, a directory can be made (sibling)" "$(field 3 status)" 0
+
+# --- no runner beside the launcher: the one that it carries
+mkdir "$TMP/alone"
+cp "$TMP/bin/hermes-launch" "$TMP/bin/hl-engine" "$TMP/alone/"
+out=$(as root "$TMP/alone/hermes-launch" --policy "$wide" -- \
+	sh -c 'cat /proc/1/comm; echo x >/.hermes-runner; stat -c "%U %a" /.hermes-runner' 2>&1)
+like "a launcher without its runner carries one" "$out" '^.hermes-runner$'
+like "which is there read-only" "$out" '/.hermes-runner: (Read-only|Permission)'
+like "and is root's" "$out" '^root 755$'
+sha=$(find "$TMP/state.root/runner" -type f -printf '%f\n')
+is "it is named by its content" "$(sha256sum <"$TMP/state.root/runner/$sha" | cut -d' ' -f1)" "$sha"
+is "and is the one that would be beside it" "$sha" "$(sha256sum <"$TMP/bin/hermes-runner" | cut -d' ' -f1)"
+echo 'echo bad' >>"$TMP/state.root/runner/$sha"
+out=$(as root "$TMP/alone/hermes-launch" --policy "$wide" -- cat /proc/1/comm 2>&1)
+is "one that was changed is written anew" "$out" .hermes-runner
+
+is "nothing is left" "$(docker_ours)" ''
+done_testing
