@@ -215,18 +215,50 @@ sweep_sessions(const char *state_dir, size_t *removed, struct hl_err *err)
 	return 0;
 }
 
-static int
-sweep_engine(const struct host *host, size_t *removed, struct hl_err *err)
+static bool
+is_socket(const char *path)
 {
-	const char *variable = getenv("DOCKER_HOST");
-	const char *endpoint = variable != NULL && strncmp(variable, "unix://", 7) == 0
-				   ? variable + 7
-				   : "/var/run/docker.sock";
 	struct stat st;
 
-	if (host->helper_path == NULL || stat(endpoint, &st) != 0 || !S_ISSOCK(st.st_mode))
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* One that we may not speak to has nothing of ours, unless we did before. */
+static int
+sweep_engine(const struct host *host, const char *endpoint, bool is_known, size_t *removed,
+    struct hl_err *err)
+{
+	size_t n = 0;
+
+	if (!is_socket(endpoint))
 		return 0;
-	return engine_sweep(host->helper_path, endpoint, removed, err);
+	int status = engine_sweep(host->helper_path, endpoint, &n, err);
+	*removed += n;
+	return status != 0 && err->code == HLB_41 && !is_known ? 0 : status;
+}
+
+/* Those that were used from this state directory, and the one that would be used by default. */
+static int
+sweep_engines(const struct host *host, size_t *removed)
+{
+	HL_AUTO(hl_strv_done) struct hl_strv known = { 0 };
+	const char *variable = getenv("DOCKER_HOST");
+	bool is_named = variable != NULL && strncmp(variable, "unix://", 7) == 0;
+	const char *usual = is_named ? variable + 7 : "/var/run/docker.sock";
+	struct hl_err err = { 0 };
+	int status = 0;
+
+	if (host->helper_path == NULL)
+		return 0;
+	if (engine_endpoints(host->state_dir, &known, &err) != 0)
+		return fail(&err);
+	for (size_t i = 0; i < known.len; i++)
+		if (sweep_engine(host, known.v[i], true, removed, &err) != 0)
+			status = fail(&err);
+	if (!hl_strv_contains(&known, usual) &&
+	    sweep_engine(host, usual, is_named, removed, &err) != 0)
+		status = fail(&err);
+	return status;
 }
 
 int
@@ -242,8 +274,8 @@ verb_gc(const struct request *request)
 	if (sweep_sessions(request->state_dir, &sessions, &err) != 0)
 		status = fail(&err);
 	groups = confine_cgroup_sweep();
-	if (sweep_engine(&host, &containers, &err) != 0)
-		status = fail(&err);
+	int engines = sweep_engines(&host, &containers);
+	status = engines != 0 ? engines : status;
 	if (request->format == FORMAT_JSON)
 		printf("{\"sessions\":%zu,\"control_groups\":%zu,\"containers\":%zu}\n", sessions,
 		    groups, containers);

@@ -22,7 +22,6 @@
 #include "base/banned.h"
 
 enum {
-	OWNER_MAX = 128,
 	BODY_MAX = ENGINE_PACKET_MAX
 };
 
@@ -49,44 +48,6 @@ run_free(struct docker_run *run)
 /* ------------------------------------------------------------------------------------------------
  * Facts that only start has
  */
-
-/* Field 22 of /proc/PID/stat, behind the name in parentheses (proc(5)). */
-void
-docker_start_time(const char *path, char text[32])
-{
-	struct hl_err ignored = { 0 };
-	struct hl_buf stat;
-	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC);
-
-	snprintf(text, 32, "0");
-	hl_buf_init(&stat, 4096);
-	if (fd >= 0 && hl_read_file(fd, &stat, path, HLI_02, &ignored) == 0) {
-		const char *at = strrchr(stat.data, ')');
-		for (int field = 2; at != NULL && field < 22; field++)
-			at = strchr(at + 1, ' ');
-		if (at != NULL)
-			snprintf(text, 32, "%.20s", at + 1);
-	}
-	text[strcspn(text, " ")] = '\0';
-	hl_buf_done(&stat);
-}
-
-void
-docker_owner(char owner[DOCKER_OWNER_SIZE])
-{
-	struct hl_err ignored = { 0 };
-	struct hl_buf boot;
-	char started[32];
-	int fd HL_AUTO_FD = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-	docker_start_time("/proc/self/stat", started);
-	hl_buf_init(&boot, 128);
-	if (fd >= 0 && hl_read_file(fd, &boot, "boot_id", HLI_02, &ignored) < 0)
-		hl_buf_reset(&boot);
-	snprintf(owner, DOCKER_OWNER_SIZE, "%d:%s:%.40s", (int)getpid(), started, boot.data);
-	owner[strcspn(owner, "\n")] = '\0';
-	hl_buf_done(&boot);
-}
 
 /* Of "name", "uid", "name:group" or "uid:gid": is it root, for certain not, or can nobody say? */
 enum image_user {
@@ -172,7 +133,10 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 
 	hl_buf_init(&body, BODY_MAX);
 	docker_container_name(plan, name);
-	int status = docker_settings_fill(&settings, plan, facts, err);
+	/* Before there is a container, or a kill between the two would hide it from gc. */
+	int status = docker_remember_endpoint(plan, err);
+	if (status == 0)
+		status = docker_settings_fill(&settings, plan, facts, err);
 	if (status == 0) {
 		docker_settings_body(&settings, facts->image, &body);
 		status = hl_buf_check(&body, "request for the engine", err);

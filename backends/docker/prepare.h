@@ -13,6 +13,9 @@ int docker_make_dir(const struct plan *plan, const char *name, struct hl_err *er
 int docker_write_file(const char *path, const char *content, size_t len, mode_t mode,
     struct hl_err *err) HL_MUST_CHECK;
 
+/* endpoints.c: for engine_endpoints(). */
+int docker_remember_endpoint(const struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+
 /* readback.c: bits of enum plan_limit whose value the kernel has, for a process of this host in the
  * container. A limit that cannot be looked at from here is taken to be as the engine says; one that
  * differs is an error. */

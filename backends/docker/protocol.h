@@ -23,7 +23,7 @@ enum engine_message {
 	ENGINE_REMOVED, /* empty */
 	ENGINE_FAILED,  /* string code id, string message, string what to do */
 	ENGINE_LIST,    /* empty */
-	ENGINE_LISTED,  /* strv: name, run and owner labels of each of ours that does not run */
+	ENGINE_LISTED,  /* strv: of each of ours name, label run, label owner, "ended" or "" */
 	ENGINE_MESSAGE_MAX
 };
 
@@ -35,7 +35,8 @@ enum {
 	ENGINE_IMAGE_ENV_MAX = 512,
 	ENGINE_STDERR_MAX = 4096,
 	ENGINE_WARNINGS_MAX = 16,
-	ENGINE_LIST_MAX = 3 * 128, /* strings: what is past them is for the next time */
+	ENGINE_LIST_FIELDS = 4,
+	ENGINE_LIST_MAX = ENGINE_LIST_FIELDS * 512, /* what is past them is for the next time */
 };
 
 /* How it ended. */

@@ -14,10 +14,17 @@ enum {
 	DOCKER_OWNER_SIZE = 128
 };
 
-/* "pid:starttime:bootid" of this process: names it for as long as the host is up. */
+/* owner.c: "pid:starttime:pidnamespace:bootid" of this process, which names it for as long as the
+ * host is up; and what can be said of another's. */
+enum docker_owner_state {
+	DOCKER_OWNER_LIVES,
+	DOCKER_OWNER_DEAD,
+	DOCKER_OWNER_ELSEWHERE, /* of another pid namespace, another boot or another host */
+	DOCKER_OWNER_MALFORMED,
+};
+
 void docker_owner(char owner[DOCKER_OWNER_SIZE]);
-/* Second part of an owner, of the process whose /proc/PID/stat that is; "0" when there is none. */
-void docker_start_time(const char *path, char text[32]);
+enum docker_owner_state docker_owner_look(const char *owner);
 /* Refuses an image whose user is or may be root where the plan does not allow it. */
 int docker_judge_user(const struct plan *plan, const char *user, bool *ret_is_root,
     struct hl_err *err) HL_MUST_CHECK;

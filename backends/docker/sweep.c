@@ -1,9 +1,7 @@
 /*
  * Containers that nobody removed: hl-engine was killed together with its launcher. Each carries the
- * name of its owner, which says for certain whether that launcher still lives: a process id alone
- * would not, because they are used again.
+ * name of its owner, which says whether that launcher still lives.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,29 +10,21 @@
 
 #include "base/banned.h"
 
+/* Of an owner that is not here nobody can say whether it lives: its container is left alone while
+ * it runs, and goes when it has ended for a while. */
 static bool
-owner_lives(const char *owner)
+is_left(const char *owner, const char *ended)
 {
-	char own[DOCKER_OWNER_SIZE], path[64], started[32];
-	const char *colon = strchr(owner, ':');
-	const char *boot = colon != NULL ? strchr(colon + 1, ':') : NULL;
-	uint64_t pid;
-	struct hl_err ignored;
-
-	if (boot == NULL || colon - owner > 12)
-		return true; /* not in our hand: leave it alone */
-	docker_owner(own);
-	const char *own_boot = strrchr(own, ':');
-	if (own_boot == NULL || strcmp(own_boot, boot) != 0)
-		return false; /* the host was started anew since */
-	memcpy(path, owner, (size_t)(colon - owner));
-	path[colon - owner] = '\0';
-	if (hl_parse_u64(path, 1, INT32_MAX, &pid, &ignored) != 0)
+	switch (docker_owner_look(owner)) {
+	case DOCKER_OWNER_DEAD:
 		return true;
-	snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
-	docker_start_time(path, started);
-	size_t len = (size_t)(boot - colon - 1);
-	return strlen(started) == len && strncmp(started, colon + 1, len) == 0;
+	case DOCKER_OWNER_ELSEWHERE:
+		return strcmp(ended, "ended") == 0;
+	case DOCKER_OWNER_LIVES:
+	case DOCKER_OWNER_MALFORMED:
+		return false;
+	}
+	return false;
 }
 
 static int
@@ -51,7 +41,8 @@ ask_list(struct docker_helper *helper, struct hl_strv *ret_items, struct hl_err 
 		return -1;
 	hl_wire_init(&wire, answer.data + 1, answer.len - 1);
 	hl_wire_strv(&wire, ret_items);
-	bool is_good = hl_wire_is_complete(&wire) && !ret_items->failed && ret_items->len % 3 == 0;
+	bool is_good = hl_wire_is_complete(&wire) && !ret_items->failed &&
+		       ret_items->len % ENGINE_LIST_FIELDS == 0;
 	hl_buf_done(&answer);
 	return is_good ? 0 : hl_err_set(err, HLB_59, "hl-engine's list is malformed");
 }
@@ -93,11 +84,15 @@ engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
 		docker_opened_done(&opened);
 		status = ask_list(&helper, &items, err);
 	}
-	for (size_t i = 0; status == 0 && i < items.len; i += 3) {
-		if (owner_lives(items.v[i + 2]))
+	/* One that cannot be removed does not keep the others; it is told behind them. */
+	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= items.len && !helper.is_broken;
+	     i += ENGINE_LIST_FIELDS) {
+		if (!is_left(items.v[i + 2], items.v[i + 3]))
 			continue;
-		status = ask_remove(&helper, items.v[i], items.v[i + 1], err);
-		*ret_removed += status == 0;
+		if (ask_remove(&helper, items.v[i], items.v[i + 1], err) == 0)
+			++*ret_removed;
+		else
+			status = -1;
 	}
 	docker_helper_end(&helper);
 	return status;

@@ -143,10 +143,10 @@ int container_create(struct engine *engine, const char *name, const char *body,
     struct hl_strv *ret_warnings, struct hl_err *err) HL_MUST_CHECK;
 int container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err) HL_MUST_CHECK;
 int container_remove(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
-/* By name, and only when its run label says run. */
-/* Ours, not running, and made a minute ago or earlier: name, run, owner. */
+/* All of ours, as ENGINE_LISTED says. */
 int container_list(struct engine *engine, struct hl_strv *ret_items,
     struct hl_err *err) HL_MUST_CHECK;
+/* By name, and only when its run label says run. */
 int container_remove_named(struct engine *engine, const char *name, const char *run,
     struct hl_err *err) HL_MUST_CHECK;
 

@@ -1,6 +1,7 @@
 /*
- * hl-engine: which containers of ours lie about. A running one has an owner; one that was made less
- * than a minute ago may be on its way up.
+ * hl-engine: which containers of ours there are. Whether one is left is for whoever knows owners to
+ * say; of one whose owner nobody can know it matters whether it has ended, and not just now: one
+ * that was made less than a minute ago may be on its way up.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum {
 };
 
 static bool
-is_left(const json_t *item)
+has_ended(const json_t *item)
 {
 	static const char *const states[] = { "created", "exited", "dead" };
 	const char *state = inspect_string(item, "State", 32);
@@ -51,12 +52,12 @@ take_item(const json_t *item, struct hl_strv *items)
 	const char *owner = label(item, DOCKER_LABEL_OWNER);
 
 	if (name == NULL || name[0] != '/' || strlen(name) > NAME_MAX_LEN || run == NULL ||
-	    owner == NULL || strchr(name + 1, '/') != NULL || items->len + 3 > items->max ||
-	    !is_left(item))
+	    owner == NULL || strchr(name + 1, '/') != NULL || items->len + 4 > items->max)
 		return;
 	hl_strv_add(items, name + 1);
 	hl_strv_add(items, run);
 	hl_strv_add(items, owner);
+	hl_strv_add(items, has_ended(item) ? "ended" : "");
 }
 
 int
