@@ -2,7 +2,8 @@
  * doctor: what this host and its engines can enforce, learned by doing, and what mends each gap.
  *
  * A gap is a fact, not a fault: the exit status is 1 only when a policy was named and needs what is
- * missing here. Nothing is written and nothing is left.
+ * missing here. Nothing is left, and nothing is written but what an engine turned out to be able to
+ * do for a policy that was named, as a run would.
  */
 #include "launcher/doctor.h"
 
@@ -176,12 +177,8 @@ static void
 look_at_engine(struct doctor *doctor, const struct host *host, const char *check,
     const char *endpoint)
 {
-	struct stat st;
 	struct hl_err err;
 	HL_AUTO_FREE char *version = NULL;
-
-	if (stat(endpoint, &st) != 0 || !S_ISSOCK(st.st_mode))
-		return;
 	struct doctor_row *row = doctor_add(doctor, check, DOCTOR_OK);
 	if (host->helper_path == NULL ||
 	    engine_version(host->helper_path, endpoint, &version, &err) != 0) {
@@ -196,6 +193,17 @@ look_at_engine(struct doctor *doctor, const struct host *host, const char *check
 	snprintf(row->detail, sizeof(row->detail), "%.80s unix://%.150s", version, endpoint);
 }
 
+/* One of the usual places: nothing is expected there. */
+static void
+look_for_engine(struct doctor *doctor, const struct host *host, const char *check,
+    const char *endpoint)
+{
+	struct stat st;
+
+	if (stat(endpoint, &st) == 0 && S_ISSOCK(st.st_mode))
+		look_at_engine(doctor, host, check, endpoint);
+}
+
 static void
 look_at_engines(struct doctor *doctor, const struct host *host)
 {
@@ -205,14 +213,14 @@ look_at_engines(struct doctor *doctor, const struct host *host)
 
 	if (variable != NULL && strncmp(variable, "unix://", 7) == 0)
 		look_at_engine(doctor, host, "engine (DOCKER_HOST)", variable + 7);
-	look_at_engine(doctor, host, "engine docker", "/var/run/docker.sock");
-	look_at_engine(doctor, host, "engine podman", "/run/podman/podman.sock");
+	look_for_engine(doctor, host, "engine docker", "/var/run/docker.sock");
+	look_for_engine(doctor, host, "engine podman", "/run/podman/podman.sock");
 	if (runtime != NULL && runtime[0] == '/') {
 		char path[256];
 		snprintf(path, sizeof(path), "%.200s/docker.sock", runtime);
-		look_at_engine(doctor, host, "engine docker (user)", path);
+		look_for_engine(doctor, host, "engine docker (user)", path);
 		snprintf(path, sizeof(path), "%.200s/podman/podman.sock", runtime);
-		look_at_engine(doctor, host, "engine podman (user)", path);
+		look_for_engine(doctor, host, "engine podman (user)", path);
 	}
 	if (doctor->len != before)
 		return;

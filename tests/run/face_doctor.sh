@@ -102,7 +102,9 @@ out=$(DOCKER_HOST=unix://$TMP/bad.sock as "${CALLERS%% *}" "$LAUNCH" doctor 2>&1
 like "what is no engine is a gap" "$(row 'engine (DOCKER_HOST)')" 'gap'
 kill "$server" 2>/dev/null
 wait "$server" 2>/dev/null
+out=$(DOCKER_HOST=unix://$TMP/none.sock as "${CALLERS%% *}" "$LAUNCH" doctor 2>&1)
+like "a socket that is named and not there is a gap" "$(row 'engine (DOCKER_HOST)')" 'gap .*none.sock'
 out=$(as "${CALLERS%% *}" "$LAUNCH" doctor 2>&1)
-unlike "a socket that is not there has no row" "$out" 'DOCKER_HOST'
+unlike "one that is not named has no row" "$out" 'DOCKER_HOST'
 
 done_testing
