@@ -103,11 +103,8 @@ put_window(struct hl_json *json, const char *name, const struct session_window *
 }
 
 static void
-put_windows(struct hl_json *json, const struct session_result *result)
+put_omitted(struct hl_json *json, uint64_t out, uint64_t err_out)
 {
-	uint64_t out = put_window(json, "stdout", &result->out);
-	uint64_t err_out = put_window(json, "stderr", &result->err_out);
-
 	hl_json_key(json, "omitted");
 	hl_json_object(json);
 	hl_json_key(json, "stdout");
@@ -115,6 +112,15 @@ put_windows(struct hl_json *json, const struct session_result *result)
 	hl_json_key(json, "stderr");
 	hl_json_u64(json, err_out);
 	hl_json_end_object(json);
+}
+
+static void
+put_windows(struct hl_json *json, const struct session_result *result)
+{
+	uint64_t out = put_window(json, "stdout", &result->out);
+	uint64_t err_out = put_window(json, "stderr", &result->err_out);
+
+	put_omitted(json, out, err_out);
 }
 
 static void
@@ -163,6 +169,8 @@ served_put_result(struct hl_json *json, const struct call *call, bool has_output
 	hl_json_string(json, result->cwd);
 	if (has_output)
 		put_windows(json, result);
+	else if (call->dropped[0] + call->dropped[1] > 0)
+		put_omitted(json, call->dropped[0], call->dropped[1]);
 	hl_json_key(json, "spill");
 	hl_json_string(json, result->spill);
 	hl_json_key(json, "state");

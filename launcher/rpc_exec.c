@@ -13,6 +13,7 @@ enum {
 	STDIN_ROOM = 256 * 1024, /* a stdin request is answered when no more than this waits */
 	PIECE_MAX = 64 * 1024,   /* of output in one message: as JSON six times that at most */
 	WINDOW_MAX = 10000,      /* rows and columns of a terminal */
+	KILLED_QUEUE = 4 << 20,  /* when more than this waits, a killed call's output is left out */
 };
 
 void
@@ -102,6 +103,11 @@ on_output(void *context, struct call *call, int stream, const char *bytes, size_
 
 	if (!exec->is_streamed)
 		return;
+	if (session_call_is_killed(call->session_call) &&
+	    line_queued(&exec->rpc->conn->line) > KILLED_QUEUE) {
+		call->dropped[stream - 1] += len;
+		return;
+	}
 	for (size_t at = 0; at < len; at += PIECE_MAX)
 		put_piece(exec, stream, bytes + at, len - at < PIECE_MAX ? len - at : PIECE_MAX);
 	/* As long as the peer keeps up, the command need not wait for the queue to be empty. */

@@ -104,7 +104,8 @@ struct call {
 	struct hl_buf log;   /* background: newest bytes */
 	uint64_t log_start;  /* offset of log's first byte */
 	struct hl_buf kept;
-	uint64_t owed[2]; /* output handed over and not taken yet */
+	uint64_t owed[2];    /* output handed over and not taken yet */
+	uint64_t dropped[2]; /* of a streamed call: its face could not hand it on */
 	bool input_ends, is_started, is_over, is_released, was_cancelled;
 	const struct session_result *result; /* once it is over */
 };

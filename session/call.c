@@ -36,6 +36,9 @@ send_kill(struct session_call *call, enum runner_how how)
 	unsigned char reason = (unsigned char)how;
 
 	call->killed = how;
+	/* Whoever does not take what there is must not keep the end waiting. */
+	call->request.flags &= ~(uint32_t)SESSION_CALL_PAUSED;
+	channel_release_held(call->session, &call->session->channels[call->channel]);
 	session_send(call->session, RUNNER_KILL, call->channel, &reason, 1);
 	set_deadline(call, SESSION_KILL_MS);
 }
@@ -154,25 +157,6 @@ call_window_add(struct session_call *call, uint32_t bytes)
 		call->request.on_stdin_room(call->request.context);
 }
 
-/* Gives the runner room for what was used, in few frames. */
-static void
-return_credit(struct session *session, struct channel *channel, int stream, uint32_t bytes)
-{
-	struct hl_buf payload;
-
-	channel->returned[stream - 1] += bytes;
-	if (channel->returned[stream - 1] < SESSION_CREDIT_STEP)
-		return;
-	hl_buf_init(&payload, 16);
-	hl_wire_put_u8(&payload, (uint8_t)stream);
-	hl_wire_put_u32(&payload, channel->returned[stream - 1]);
-	session_send(session, RUNNER_WINDOW_ADD, (uint32_t)(channel - session->channels),
-	    payload.data, payload.len);
-	hl_buf_done(&payload);
-	channel->credit[stream - 1] += channel->returned[stream - 1];
-	channel->returned[stream - 1] = 0;
-}
-
 void
 call_output(struct channel *channel, struct session *session, int stream, const char *bytes,
     uint32_t len)
@@ -182,7 +166,7 @@ call_output(struct channel *channel, struct session *session, int stream, const 
 	channel->credit[stream - 1] -= len;
 	if (call == NULL) {
 		background_put(&session->background, session->config.background_bytes, bytes, len);
-		return_credit(session, channel, stream, len);
+		channel_return_credit(session, channel, stream, len);
 		return;
 	}
 	*(stream == 1 ? &call->result.out_bytes : &call->result.err_bytes) += len;
@@ -194,7 +178,7 @@ call_output(struct channel *channel, struct session *session, int stream, const 
 	if (call->request.on_output != NULL)
 		call->request.on_output(call->request.context, stream, bytes, len);
 	if (!is_paused)
-		return_credit(session, channel, stream, len);
+		channel_return_credit(session, channel, stream, len);
 }
 
 static void
@@ -519,7 +503,7 @@ session_call_credit(struct session_call *call, int stream, uint32_t bytes)
 	if (bytes > channel->held[stream - 1])
 		bytes = channel->held[stream - 1];
 	channel->held[stream - 1] -= bytes;
-	return_credit(session, channel, stream, bytes);
+	channel_return_credit(session, channel, stream, bytes);
 	session_flush(session);
 }
 
@@ -570,6 +554,12 @@ session_call_free(struct session_call *call)
 		return;
 	HL_BUG_ON(call->session != NULL);
 	kept_release(call->start.kept);
+bool
+session_call_is_killed(const struct session_call *call)
+{
+	return call->killed != 0;
+}
+
 	hl_strv_done_secret(&call->own_env);
 	hl_buf_done_secret(&call->report);
 	for (int i = 0; i < 2; i++)

@@ -16,6 +16,35 @@ malformed(struct session *session, const char *name)
 	session_fail(session, HLB_01, "the runner sent a malformed %s frame", name);
 }
 
+/* Gives the runner room for what was used, in few frames. */
+void
+channel_return_credit(struct session *session, struct channel *channel, int stream, uint32_t bytes)
+{
+	struct hl_buf payload;
+
+	channel->returned[stream - 1] += bytes;
+	if (channel->returned[stream - 1] < SESSION_CREDIT_STEP)
+		return;
+	hl_buf_init(&payload, 16);
+	hl_wire_put_u8(&payload, (uint8_t)stream);
+	hl_wire_put_u32(&payload, channel->returned[stream - 1]);
+	session_send(session, RUNNER_WINDOW_ADD, (uint32_t)(channel - session->channels),
+	    payload.data, payload.len);
+	hl_buf_done(&payload);
+	channel->credit[stream - 1] += channel->returned[stream - 1];
+	channel->returned[stream - 1] = 0;
+}
+
+void
+channel_release_held(struct session *session, struct channel *channel)
+{
+	for (int stream = 1; stream <= 2; stream++) {
+		uint32_t held = channel->held[stream - 1];
+		channel->held[stream - 1] = 0;
+		channel_return_credit(session, channel, stream, held);
+	}
+}
+
 static void
 on_hello(struct session *session, struct channel *channel, const struct runner_frame *frame)
 {
@@ -163,10 +192,7 @@ on_exit(struct session *session, struct channel *channel, const struct runner_fr
 	channel->state = CHANNEL_LEFT;
 	channel->call = NULL;
 	/* What the call's owner still holds back is not held against what it left running. */
-	for (int i = 0; i < 2; i++) {
-		channel->returned[i] += channel->held[i];
-		channel->held[i] = 0;
-	}
+	channel_release_held(session, channel);
 	call_exit(call, &ended);
 }
 

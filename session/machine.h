@@ -124,6 +124,10 @@ void session_set_deadline(struct session *session, uint64_t when_ms);
 
 /* frames.c */
 void session_frame(struct session *session, const struct runner_frame *frame);
+void channel_return_credit(struct session *session, struct channel *channel, int stream,
+    uint32_t bytes);
+/* What session_call_credit() has not given back yet. */
+void channel_release_held(struct session *session, struct channel *channel);
 
 /* call.c */
 /* What session_call() and session_run() have in common: spawn is sent on a channel of its own. */

@@ -159,7 +159,8 @@ enum session_call_flags {
 	SESSION_CALL_MERGED = 1 << 2, /* stderr into stdout, in order of arrival */
 	SESSION_CALL_PTY = 1 << 3,
 	SESSION_CALL_OPTIONS = 1 << 4, /* shell options (set -o, shopt) are kept as well */
-	SESSION_CALL_PAUSED = 1 << 5,  /* credit is returned by session_call_credit() only */
+	/* Credit is returned by session_call_credit() only, until the call is killed. */
+	SESSION_CALL_PAUSED = 1 << 5,
 };
 
 struct session_request {
@@ -194,6 +195,8 @@ void session_call_signal(struct session_call *call, int signal_number);
 void session_call_resize(struct session_call *call, uint32_t rows, uint32_t columns);
 void session_call_cancel(struct session_call *call);
 /* Only after on_end. */
+/* It was told to end, by cancel or by a time limit: what it still writes comes without credit. */
+bool session_call_is_killed(const struct session_call *call);
 void session_call_free(struct session_call *call);
 
 /* ------------------------------------------------------------------------------------------------

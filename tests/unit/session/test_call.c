@@ -320,6 +320,51 @@ test_paused_call_holds_its_credit(void **state)
 	close_stage(&stage);
 }
 
+/* Whoever does not take output must not keep a killed call from its end: what was held comes back
+ * at once, and what still comes does by itself. */
+static void
+test_killed_call_holds_no_credit(void **state)
+{
+	unsigned char payload[64] = { 0 };
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, SESSION_CALL_PAUSED);
+	put_blocks(&stage, 16);
+	assert_false(session_call_is_killed(stage.calls[0]));
+	assert_false(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	session_call_cancel(stage.calls[0]);
+	assert_true(session_call_is_killed(stage.calls[0]));
+	assert_true(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	assert_memory_equal(payload, "\1\0\0\x10\0", 5);
+	put_blocks(&stage, 4);
+	assert_true(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	assert_false(stage.is_closed);
+	close_stage(&stage);
+}
+
+/* What a call left running can go on when its owner held all of the window back. */
+static void
+test_exit_gives_held_credit_back(void **state)
+{
+	unsigned char payload[64] = { 0 };
+	struct runner_exit left = fine;
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, SESSION_CALL_PAUSED);
+	put_blocks(&stage, 16);
+	assert_false(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	left.has_left = true;
+	say_exit(&stage, 1, &left);
+	turn(&stage);
+	assert_true(hears(&stage, RUNNER_WINDOW_ADD, payload));
+	assert_memory_equal(payload, "\1\0\0\x10\0", 5);
+	close_stage(&stage);
+}
+
 /* Each a conversation that no runner has; every open call ends with the session. */
 static void
 test_hostile_runner_is_hlb_01(void **state)
@@ -458,6 +503,8 @@ main(void)
 		cmocka_unit_test(test_channel_is_taken_until_closed),
 		cmocka_unit_test(test_credit_comes_back_in_few_frames),
 		cmocka_unit_test(test_paused_call_holds_its_credit),
+		cmocka_unit_test(test_killed_call_holds_no_credit),
+		cmocka_unit_test(test_exit_gives_held_credit_back),
 		cmocka_unit_test(test_hostile_runner_is_hlb_01),
 		cmocka_unit_test(test_an_end_without_a_beginning_is_hlb_01),
 		cmocka_unit_test(test_lost_sandbox_is_hlb_07),
