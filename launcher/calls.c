@@ -200,6 +200,25 @@ send_call(struct call *call, const struct call_ask *ask, const struct hl_strv *e
 	return session_call(call->serve->session, &request, &call->session_call, err);
 }
 
+/* It stands in the log as begun: a beginning has an end. */
+static int
+refuse(struct call *call, const struct hl_err *why)
+{
+	const struct session_result result = {
+		.how = RUNNER_LAUNCHER_ERROR,
+		.status = 125,
+		.err = *why,
+	};
+	struct hl_err err;
+
+	call->result = &result;
+	if (record_call_end(call, &err) != 0)
+		report_error(&err);
+	call->result = NULL;
+	free_call(call);
+	return -1;
+}
+
 /* A background call outlives whoever asked for it: it begins with a copy and changes nothing. */
 static int
 own_state(struct call *call, struct hl_err *err)
@@ -232,11 +251,12 @@ served_start(struct serve *serve, const struct call_ask *ask, struct call **ret_
 	hl_buf_init(&call->input, CALL_INPUT_MAX);
 	hl_buf_init(&call->log, CALL_LOG_MAX + LOG_DROP);
 	hl_buf_init(&call->kept, ask->keep > 0 ? ask->keep : 1);
-	if (own_state(call, err) != 0 || record_call_start(call, ask, err) != 0 ||
-	    send_call(call, ask, &env, err) != 0) {
+	if (own_state(call, err) != 0 || record_call_start(call, ask, err) != 0) {
 		free_call(call);
 		return -1;
 	}
+	if (send_call(call, ask, &env, err) != 0)
+		return refuse(call, err);
 	/* These were the asker's, who may free them now. */
 	call->ask.command = call->ask.cwd = NULL;
 	call->ask.argv = call->ask.env = (struct hl_strv){ 0 };

@@ -239,8 +239,8 @@ variable_is_sane(const struct runner_spawn *spawn, const char *variable)
 }
 
 /* What the fields must satisfy beside being readable. */
-static bool
-spawn_is_sane(const struct runner_spawn *spawn)
+bool
+runner_spawn_is_sane(const struct runner_spawn *spawn)
 {
 	if (!flags_are_sane(spawn->flags) || spawn->rows > TERMINAL_MAX ||
 	    spawn->columns > TERMINAL_MAX)
@@ -280,7 +280,7 @@ runner_spawn_get(const struct runner_frame *frame, struct runner_spawn *ret_spaw
 	spawn.cwd = hl_wire_string(&wire);
 	hl_wire_strv(&wire, &spawn.argv);
 	hl_wire_strv(&wire, &spawn.env);
-	if (finish(&wire, "SPAWN", err) != 0 || !spawn_is_sane(&spawn)) {
+	if (finish(&wire, "SPAWN", err) != 0 || !runner_spawn_is_sane(&spawn)) {
 		runner_spawn_done(&spawn);
 		return hl_err_set(err, HLB_01, "a frame of the type SPAWN is malformed");
 	}

@@ -216,6 +216,8 @@ int runner_error_get(const struct runner_frame *frame, struct runner_error *ret_
 void runner_spawn_put(struct hl_buf *out, uint32_t channel, const struct runner_spawn *spawn);
 int runner_spawn_get(const struct runner_frame *frame, struct runner_spawn *ret_spawn,
     struct hl_err *err) HL_MUST_CHECK;
+/* What a runner takes: whoever sends another one has ended the sandbox. */
+bool runner_spawn_is_sane(const struct runner_spawn *spawn);
 void runner_spawn_done(struct runner_spawn *spawn);
 void runner_exit_put(struct hl_buf *out, uint32_t channel, const struct runner_exit *exit);
 int runner_exit_get(const struct runner_frame *frame, struct runner_exit *ret_exit,

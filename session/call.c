@@ -381,6 +381,9 @@ fill_flags(const struct session_call *call, struct runner_spawn *spawn)
 	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++)
 		if ((call->request.flags & rows[i].asked) != 0)
 			spawn->flags |= rows[i].spawn;
+	/* A terminal has one stream only. */
+	if ((spawn->flags & RUNNER_SPAWN_PTY) != 0)
+		spawn->flags &= ~(uint32_t)RUNNER_SPAWN_MERGED;
 	if (call->has_state)
 		spawn->flags |= RUNNER_SPAWN_STATE;
 }
@@ -425,6 +428,10 @@ spawn_call(struct session *session, struct session_call *call,
 		   state_text(&call->start, &text, err) != 0) {
 		return -1;
 	}
+	if (!runner_spawn_is_sane(&spawn))
+		return hl_err_set(err, HLB_05,
+		    "a program has a name, a directory begins with '/', and a terminal is not larger "
+		    "than 65535");
 	return call_open(session, call, &spawn, &text, err);
 }
 
@@ -547,6 +554,12 @@ session_call_cancel(struct session_call *call)
 	session_flush(call->session);
 }
 
+bool
+session_call_is_killed(const struct session_call *call)
+{
+	return call->killed != 0;
+}
+
 void
 session_call_free(struct session_call *call)
 {
@@ -554,12 +567,6 @@ session_call_free(struct session_call *call)
 		return;
 	HL_BUG_ON(call->session != NULL);
 	kept_release(call->start.kept);
-bool
-session_call_is_killed(const struct session_call *call)
-{
-	return call->killed != 0;
-}
-
 	hl_strv_done_secret(&call->own_env);
 	hl_buf_done_secret(&call->report);
 	for (int i = 0; i < 2; i++)

@@ -184,7 +184,8 @@ struct session_request {
 
 /* Never blocks. A call made before the session is ready waits for it. -1: refused at once and
  * nothing was sent: HLB-10 (as many calls as RUNNER_CALLS_MAX run or have left something behind),
- * HLB-11 (too large for a frame), HLB-12 (the session is closed). The request is copied. */
+ * HLB-11 (too large for a frame), HLB-12 (the session is closed), HLB-05 (no runner takes it: an
+ * empty program, a directory that is not absolute). The request is copied. */
 int session_call(struct session *session, const struct session_request *request,
     struct session_call **ret_call, struct hl_err *err) HL_MUST_CHECK;
 /* How many bytes the call takes now: 0 = wait for on_stdin_room. */
@@ -194,9 +195,9 @@ void session_call_credit(struct session_call *call, int stream, uint32_t bytes);
 void session_call_signal(struct session_call *call, int signal_number);
 void session_call_resize(struct session_call *call, uint32_t rows, uint32_t columns);
 void session_call_cancel(struct session_call *call);
-/* Only after on_end. */
 /* It was told to end, by cancel or by a time limit: what it still writes comes without credit. */
 bool session_call_is_killed(const struct session_call *call);
+/* Only after on_end. */
 void session_call_free(struct session_call *call);
 
 /* ------------------------------------------------------------------------------------------------
