@@ -188,6 +188,13 @@ served_put_result(struct hl_json *json, const struct call *call, bool has_output
 	hl_json_end_object(json);
 }
 
+void
+served_leave_out(struct call *call)
+{
+	call->dropped[0] = call->result->out_bytes;
+	call->dropped[1] = call->result->err_bytes;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Text
  */

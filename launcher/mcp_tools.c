@@ -42,24 +42,46 @@ put_end(struct hl_buf *text, const struct session_result *result)
 }
 
 static void
-answer_terminal(struct mcp_call *call)
+put_output(struct hl_buf *text, const struct session_result *result)
+{
+	served_put_text(text, &result->out);
+	if (result->err_out.total > 0) {
+		hl_buf_puts(text, text->len > 0 ? "\n[stderr]\n" : "[stderr]\n");
+		served_put_text(text, &result->err_out);
+	}
+}
+
+static void
+answer_with(const struct mcp_call *call, bool has_output, struct hl_buf *out, struct hl_json *json)
 {
 	const struct session_result *result = call->call->result;
 	HL_AUTO(hl_buf_done) struct hl_buf text;
+
+	hl_buf_init(&text, TEXT_MAX);
+	if (has_output)
+		put_output(&text, result);
+	else
+		hl_buf_puts(&text, "[the output is larger than an answer may be]");
+	put_end(&text, result);
+	/* A command that says no has been run: only one that could not be is an error. */
+	mcp_answer(out, json, call->id, &text,
+	    result->how != RUNNER_EXITED && result->how != RUNNER_SIGNALED);
+	served_put_result(json, call->call, has_output);
+	out->failed |= text.failed;
+}
+
+static void
+answer_terminal(struct mcp_call *call)
+{
 	struct hl_buf out;
 	struct hl_json json;
 
-	hl_buf_init(&text, TEXT_MAX);
-	served_put_text(&text, &result->out);
-	if (result->err_out.total > 0) {
-		hl_buf_puts(&text, text.len > 0 ? "\n[stderr]\n" : "[stderr]\n");
-		served_put_text(&text, &result->err_out);
+	answer_with(call, true, &out, &json);
+	if (out.failed) {
+		hl_buf_done_secret(&out);
+		served_leave_out(call->call);
+		answer_with(call, false, &out, &json);
 	}
-	put_end(&text, result);
-	/* A command that says no has been run: only one that could not be is an error. */
-	mcp_answer(&out, &json, call->id, &text,
-	    result->how != RUNNER_EXITED && result->how != RUNNER_SIGNALED);
-	served_put_result(&json, call->call, true);
 	mcp_answer_end(call->mcp, &out, &json, call->id);
 }
 

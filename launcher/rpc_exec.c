@@ -125,6 +125,23 @@ on_input(void *context, struct call *call)
 }
 
 static void
+answer_result(const struct rpc_exec *exec, struct call *call)
+{
+	struct hl_buf out;
+	struct hl_json json;
+
+	jsonrpc_answer(&out, &json, exec->id);
+	served_put_result(&json, call, !exec->is_streamed);
+	if (out.failed) {
+		hl_buf_done_secret(&out);
+		served_leave_out(call);
+		jsonrpc_answer(&out, &json, exec->id);
+		served_put_result(&json, call, false);
+	}
+	rpc_send(exec->rpc, &out, &json, exec->id);
+}
+
+static void
 on_end(void *context, struct call *call)
 {
 	struct rpc_exec *exec = context;
@@ -139,11 +156,10 @@ on_end(void *context, struct call *call)
 		hl_json_key(&json, "result");
 		served_put_result(&json, call, false);
 		hl_json_end_object(&json);
+		rpc_send(rpc, &out, &json, NULL);
 	} else {
-		jsonrpc_answer(&out, &json, exec->id);
-		served_put_result(&json, call, !exec->is_streamed);
+		answer_result(exec, call);
 	}
-	rpc_send(rpc, &out, &json, exec->is_background ? NULL : exec->id);
 	rpc_exec_free(exec);
 	conn_settle(rpc->conn);
 }

@@ -137,6 +137,8 @@ void calls_free(struct serve *serve);
 size_t served_log(const struct call *call, uint64_t *offset, const char **ret_bytes);
 
 /* The result of a call that is over, as a JSON object. has_output false: without the windows. */
+/* An answer with the windows would be too large: all of them counts as left out. */
+void served_leave_out(struct call *call);
 void served_put_result(struct hl_json *json, const struct call *call, bool has_output);
 /* The window as text for a person: invalid bytes become U+FFFD. */
 void served_put_text(struct hl_buf *out, const struct session_window *window);
