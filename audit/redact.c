@@ -37,6 +37,7 @@ audit_redactor_done(struct redactor *redactor)
 		free(redactor->needles[i].text);
 	}
 	free(redactor->needles);
+	free(redactor->digests);
 	hl_strv_done(&redactor->names);
 	audit_redactor_init(redactor);
 }
@@ -126,6 +127,33 @@ add_lines(struct redactor *redactor, uint32_t secret, const char *value, size_t 
 	return 0;
 }
 
+/* A session is given the same values with every call: they count once. 1: it is there already. */
+static int
+note(struct redactor *redactor, const struct audit_secret *secret, size_t len, struct hl_err *err)
+{
+	unsigned char digest[HL_SHA256_SIZE];
+	struct hl_sha256 sha;
+	size_t n = redactor->names.len;
+
+	hl_sha256_init(&sha);
+	hl_sha256_update(&sha, secret->name, strlen(secret->name) + 1);
+	hl_sha256_update(&sha, secret->value, len);
+	hl_sha256_final(&sha, digest);
+	for (size_t i = 0; i < n; i++)
+		if (memcmp(redactor->digests[i], digest, sizeof(digest)) == 0)
+			return 1;
+	if (n >= SECRETS_MAX)
+		return hl_err_set(err, HLI_03, "more than %d values to redact", SECRETS_MAX);
+	unsigned char(*digests)[HL_SHA256_SIZE] =
+	    reallocarray(redactor->digests, n + 1, sizeof(*digests));
+	if (digests == NULL)
+		return hl_err_oom(err);
+	redactor->digests = digests;
+	memcpy(digests[n], digest, sizeof(digest));
+	hl_strv_add(&redactor->names, secret->name);
+	return hl_strv_check(&redactor->names, "values to redact", err);
+}
+
 int
 audit_redactor_add(struct redactor *redactor, const struct audit_secret *secret, struct hl_err *err)
 {
@@ -139,9 +167,9 @@ audit_redactor_add(struct redactor *redactor, const struct audit_secret *secret,
 	if (len > VALUE_MAX)
 		return hl_err_set(err, HLI_03, "the value of '%s' is longer than %d bytes",
 		    secret->name, VALUE_MAX);
-	hl_strv_add(&redactor->names, secret->name);
-	if (hl_strv_check(&redactor->names, "values to redact", err) != 0)
-		return -1;
+	int noted = note(redactor, secret, len, err);
+	if (noted != 0)
+		return noted > 0 ? 0 : -1;
 	uint32_t index = (uint32_t)redactor->names.len - 1;
 	if (audit_forms_add(redactor, index, secret->value, len) != 0 ||
 	    add_lines(redactor, index, secret->value, len) != 0)

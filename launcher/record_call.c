@@ -142,5 +142,10 @@ record_call_secret(struct run *run, const char *entry, struct hl_err *err)
 		.value = equals + 1,
 		.len = strlen(equals + 1),
 	};
-	return audit_add_secret(run->audit, &secret, err);
+	if (audit_add_secret(run->audit, &secret, err) == 0)
+		return 0;
+	/* Too long, or more than a session's log can hide. */
+	if (err->code == HLI_03)
+		err->code = HLU_27;
+	return -1;
 }

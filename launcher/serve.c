@@ -166,9 +166,6 @@ judge_one(struct serve *serve, const char *entry, bool *ret_passes, struct hl_er
 	struct run *run = serve->run;
 
 	/* First of all: the record of the conflict must not hold it either. */
-	if (serve->secrets++ >= CALL_SECRETS_MAX)
-		return hl_err_set(err, HLU_27,
-		    "more than %d values of variables were given to one session", CALL_SECRETS_MAX);
 	if (record_call_secret(run, entry, err) != 0 ||
 	    conflicts_judge_variable(run->policy, entry, &serve->judged, ret_passes, err) != 0)
 		return -1;

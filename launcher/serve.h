@@ -18,7 +18,6 @@ enum {
 	CALL_INPUT_MAX = 4 << 20, /* bytes that wait for one call's standard input */
 	CALL_LOG_MAX = 1 << 20,   /* of a background call, per call: the newest */
 	CALL_CREDIT = 256 * 1024, /* of output is on its way to a peer before it must listen */
-	CALL_SECRETS_MAX = 4096,  /* values of variables that the log is told to hide */
 	CALL_HANDLE_SIZE = 24,
 	CALL_ENDED_MAX = 32, /* background calls that are over and can still be looked at */
 };
@@ -33,7 +32,7 @@ struct serve {
 	struct session_state *common; /* of whoever has none of its own */
 	const char *face, *name;      /* name NULL: dies with us */
 	struct call *calls;           /* running, or still looked at */
-	uint64_t calls_made, secrets, start_ms;
+	uint64_t calls_made, start_ms;
 	char spill_dir[4096];
 	bool is_closing, is_closed, has_ended;
 	struct hl_err err; /* why it closed by itself */
@@ -137,9 +136,9 @@ void calls_free(struct serve *serve);
 size_t served_log(const struct call *call, uint64_t *offset, const char **ret_bytes);
 
 /* The result of a call that is over, as a JSON object. has_output false: without the windows. */
+void served_put_result(struct hl_json *json, const struct call *call, bool has_output);
 /* An answer with the windows would be too large: all of them counts as left out. */
 void served_leave_out(struct call *call);
-void served_put_result(struct hl_json *json, const struct call *call, bool has_output);
 /* The window as text for a person: invalid bytes become U+FFFD. */
 void served_put_text(struct hl_buf *out, const struct session_window *window);
 void text_put_lossy(struct hl_buf *out, const char *bytes, size_t len);

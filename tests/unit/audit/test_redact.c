@@ -446,6 +446,30 @@ test_value_too_long(void **state)
 	audit_redactor_done(&redactor);
 }
 
+/* A session brings the same values with each of its calls: only new ones use the room up. */
+static void
+test_a_value_counts_once(void **state)
+{
+	struct redactor redactor;
+	struct hl_err err = { 0 };
+	char value[32];
+
+	(void)state;
+	audit_redactor_init(&redactor);
+	for (int round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 2000; i++) {
+			snprintf(value, sizeof(value), "S3CRET-%06u", i);
+			const struct audit_secret secret = { "env:A", value, strlen(value) };
+			assert_int_equal(audit_redactor_add(&redactor, &secret, &err), 0);
+		}
+	}
+	assert_int_equal(redactor.names.len, 2000);
+	const struct audit_secret other = { "env:B", value, strlen(value) };
+	assert_int_equal(audit_redactor_add(&redactor, &other, &err), 0);
+	assert_int_equal(redactor.names.len, 2001);
+	audit_redactor_done(&redactor);
+}
+
 /* "redacted" counts the places, in the record. */
 static void
 test_count(void **state)
@@ -562,6 +586,7 @@ main(void)
 		cmocka_unit_test(test_known_corners),
 		cmocka_unit_test(test_known_cut),
 		cmocka_unit_test(test_value_too_long),
+		cmocka_unit_test(test_a_value_counts_once),
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_linear),
 	};
