@@ -1,0 +1,40 @@
+#!/bin/bash
+# Peers of a session that do not keep to the rules: deaf, vanished, asking for what cannot be. The
+# conversation is face_hostile.py; among others it provokes HLB-05.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+mkdir -p "$TMP/py/run" "$TMP/py/lib"
+cp "$ROOT/tests/run/face_hostile.py" "$TMP/py/run/"
+cp "$ROOT/tests/lib/session.py" "$TMP/py/lib/"
+chmod -R a+rX "$TMP/py"
+
+plain=$(policy plain <<'Y'
+version: 1
+id: test/plain
+level: baseline@1
+backends: [local]
+Y
+)
+large=$(policy large <<'Y'
+version: 1
+id: test/large
+level: baseline@1
+backends: [local]
+limits: {output: 24MiB}
+Y
+)
+
+for caller in $CALLERS; do
+	PYTHONDONTWRITEBYTECODE=1 as "$caller" timeout 300 python3 "$TMP/py/run/face_hostile.py" "$caller" \
+		"$LAUNCH" "$plain" "$large"
+	is "$caller: the conversation came to its end" $? 0
+	log=$(as "$caller" "$LAUNCH" audit show --format json)
+	is "$caller: each call has its beginning and its end" \
+		"$(grep -c '"ev":"call.start"' <<<"$log")" "$(grep -c '"ev":"call.end"' <<<"$log")"
+	is "$caller: also those that were refused" \
+		"$(grep '"ev":"call.end"' <<<"$log" | grep -c '"err":"HLB-05"')" 3
+	status_is "$caller: the log is whole" 0 as "$caller" "$LAUNCH" audit verify
+done
+
+done_testing
