@@ -180,8 +180,13 @@ static int
 send_call(struct call *call, const struct call_ask *ask, const struct hl_strv *env,
     struct hl_err *err)
 {
+	/* Who is told as it comes, or reads the log, never asks for the window, which can be large;
+	 * but a spill file begins with it. */
+	const bool has_window =
+	    (!ask->is_streamed && !ask->is_background) || call->serve->run->request->keeps_output;
 	const struct session_request request = {
-		.flags = ask->flags | (ask->is_streamed ? SESSION_CALL_PAUSED : 0),
+		.flags = ask->flags | (ask->is_streamed ? SESSION_CALL_PAUSED : 0U) |
+			 (has_window ? 0U : SESSION_CALL_NO_WINDOW),
 		.command = ask->command,
 		.argv = &ask->argv,
 		.state = call->ask.state,

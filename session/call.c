@@ -449,7 +449,8 @@ session_call(struct session *session, const struct session_request *request,
 	call->has_state = call->is_shell && request->state != NULL;
 	call->state = call->has_state ? request->state : NULL;
 	call->wall_ms = request->wall_ms;
-	call->is_sink = session->config.output_bytes == 0;
+	call->is_sink =
+	    session->config.output_bytes == 0 || (request->flags & SESSION_CALL_NO_WINDOW) != 0;
 	window_init(&call->windows[0], &call->result.out, session->config.output_bytes);
 	window_init(&call->windows[1], &call->result.err_out, session->config.output_bytes);
 	hl_buf_init(&call->report, SESSION_STATE_MAX);

@@ -161,6 +161,7 @@ enum session_call_flags {
 	SESSION_CALL_OPTIONS = 1 << 4, /* shell options (set -o, shopt) are kept as well */
 	/* Credit is returned by session_call_credit() only, until the call is killed. */
 	SESSION_CALL_PAUSED = 1 << 5,
+	SESSION_CALL_NO_WINDOW = 1 << 6, /* output goes to on_output only, and is counted */
 };
 
 struct session_request {

@@ -344,6 +344,25 @@ test_killed_call_holds_no_credit(void **state)
 	close_stage(&stage);
 }
 
+/* Output that is handed on or logged elsewhere is counted, and not kept a second time. */
+static void
+test_call_without_a_window(void **state)
+{
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, SESSION_CALL_NO_WINDOW);
+	say(&stage, RUNNER_OUT, 1, "\1one", 4);
+	say_exit(&stage, 1, &fine);
+	turn(&stage);
+	assert_string_equal(stage.out.data, "0.1:one");
+	assert_int_equal(stage.ended[0]->out_bytes, 3);
+	assert_int_equal(stage.ended[0]->out.head.len, 0);
+	assert_int_equal(stage.ended[0]->out.omitted, 0);
+	close_stage(&stage);
+}
+
 /* What a call left running can go on when its owner held all of the window back. */
 static void
 test_exit_gives_held_credit_back(void **state)
@@ -504,6 +523,7 @@ main(void)
 		cmocka_unit_test(test_credit_comes_back_in_few_frames),
 		cmocka_unit_test(test_paused_call_holds_its_credit),
 		cmocka_unit_test(test_killed_call_holds_no_credit),
+		cmocka_unit_test(test_call_without_a_window),
 		cmocka_unit_test(test_exit_gives_held_credit_back),
 		cmocka_unit_test(test_hostile_runner_is_hlb_01),
 		cmocka_unit_test(test_an_end_without_a_beginning_is_hlb_01),
