@@ -23,7 +23,8 @@
 
 enum {
 	ANSWER_MAX = 4096,
-	NAP_MS = 10
+	NAP_MS = 10,
+	TRIES = 50
 };
 
 /* What does not touch the sandbox is not in it: run id, command, variables and the time limit of
@@ -207,12 +208,14 @@ wait_for_keeper(const struct keeper_place *place, struct hl_err *err)
 	}
 }
 
-int
-keeper_attach(struct run *run, const char *protocol, int *ret_fd, struct hl_err *err)
+/* *ret_again: the keeper was ending as we came, or somebody only looked at a dead one's place. */
+static int
+attach(struct run *run, const char *protocol, int *ret_fd, bool *ret_again, struct hl_err *err)
 {
 	struct keeper_place place;
 	char fingerprint[HL_SHA256_HEX_SIZE];
 
+	*ret_again = false;
 	if (keeper_fingerprint(run, fingerprint, err) != 0 ||
 	    keeper_place_open(run->host.state_dir, run->request->name, true, &place, err) != 0)
 		return -1;
@@ -223,10 +226,27 @@ keeper_attach(struct run *run, const char *protocol, int *ret_fd, struct hl_err 
 		fd = wait_for_keeper(&place, err);
 		status = fd < 0 ? -1 : keeper_send_hello(fd, protocol, fingerprint, err);
 	}
+	*ret_again = status != 0 && !place.is_ours && flock(place.lock, LOCK_EX | LOCK_NB) == 0;
 	keeper_place_close(&place);
 	if (status == 0)
 		*ret_fd = hl_take_fd(&fd);
 	return status;
+}
+
+int
+keeper_attach(struct run *run, const char *protocol, int *ret_fd, struct hl_err *err)
+{
+	bool is_again = false;
+
+	for (int i = 0; i < TRIES; i++) {
+		if (i > 0)
+			nap();
+		if (attach(run, protocol, ret_fd, &is_again, err) == 0)
+			return 0;
+		if (!is_again)
+			return -1;
+	}
+	return -1;
 }
 
 /* ------------------------------------------------------------------------------------------------

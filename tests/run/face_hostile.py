@@ -1,5 +1,8 @@
-"""The conversations of face_hostile.sh: arguments are the caller's name, the launcher and two policies."""
+"""The conversations of face_hostile.sh: arguments are the caller's name, the launcher, two policies, the state."""
+import fcntl
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -7,7 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from session import Peer, done, is_  # noqa: E402
 
-caller, launch, policy, large = sys.argv[1:5]
+caller, launch, policy, large, state = sys.argv[1:6]
 
 
 def open_session(*more, **extra):
@@ -47,6 +50,17 @@ try:
 except BlockingIOError:
     held = True
 is_(name("a keeper holds no descriptor of its caller's"), held, False)
+
+# Somebody looks at a dead session's place, as ps does, while it is wanted: it is made all the same.
+for line in subprocess.run([launch, "ps", "--format", "json"], stdout=subprocess.PIPE, check=False).stdout.splitlines():
+    keeper = json.loads(line)["pid"]
+lock = open(os.path.join(state, "sessions", "heir", "lock"), "rb")
+os.kill(keeper, signal.SIGKILL)
+fcntl.flock(lock, fcntl.LOCK_EX)
+wanted = subprocess.Popen([launch, "run", "-q", "--policy", policy, "--name", "heir", "-c", "true"])
+time.sleep(0.5)
+lock.close()
+is_(name("a look at a dead session does not keep it from being made again"), wanted.wait(60), 0)
 subprocess.run([launch, "stop", "heir"], stderr=subprocess.DEVNULL, check=False)
 
 # What no runner takes is refused before it is sent.

@@ -27,7 +27,7 @@ Y
 
 for caller in $CALLERS; do
 	PYTHONDONTWRITEBYTECODE=1 as "$caller" timeout 300 python3 "$TMP/py/run/face_hostile.py" "$caller" \
-		"$LAUNCH" "$plain" "$large"
+		"$LAUNCH" "$plain" "$large" "$TMP/state.$caller"
 	is "$caller: the conversation came to its end" $? 0
 	log=$(as "$caller" "$LAUNCH" audit show --format json)
 	is "$caller: each call has its beginning and its end" \
