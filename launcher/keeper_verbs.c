@@ -55,7 +55,7 @@ list_names(const char *state_dir, struct hl_strv *ret_names, struct hl_err *err)
  * ps
  */
 struct session_line {
-	const char *name, *backend, *started, *directory;
+	const char *name, *run, *backend, *started, *directory;
 	long long pid;
 	bool lives;
 };
@@ -100,6 +100,8 @@ print_json(const struct session_line *line)
 	hl_json_bool(&json, line->lives);
 	hl_json_key(&json, "pid");
 	hl_json_i64(&json, line->pid);
+	hl_json_key(&json, "run");
+	hl_json_string(&json, line->run);
 	hl_json_key(&json, "backend");
 	hl_json_string(&json, line->backend);
 	hl_json_key(&json, "started");
@@ -123,6 +125,7 @@ show(const struct request *request, const char *name, struct hl_err *err)
 		.name = name,
 		.lives = !place.is_ours,
 		.pid = json_integer_value(json_object_get(info, "pid")),
+		.run = text_of(info, "run"),
 		.backend = text_of(info, "backend"),
 		.started = text_of(info, "started"),
 		.directory = text_of(info, "directory"),

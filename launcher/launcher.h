@@ -79,6 +79,7 @@ struct request {
 	bool show_effective, show_origins;
 	bool keeps_output; /* of a session's calls */
 	char *const *argv; /* command after --, NULL-terminated; or the verb's operands */
+	const char *run_id; /* audit show --run */
 	size_t argv_len;
 };
 

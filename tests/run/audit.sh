@@ -30,6 +30,12 @@ for caller in $CALLERS; do
 	status_is "$caller: verify" 0 audit verify
 	like "$caller: verify says ok" "$out" '^ok: [0-9]+ records'
 	like "$caller: show is one line a record" "$(audit show)" 'run\.start'
+	id=$(sed -n 's/.*"ev":"run.end","run":"\([0-9A-Z]*\)".*"timed_out".*/\1/p' <<<"$log")
+	as "$caller" "$LAUNCH" -q --policy "$good" -- true "\"run\":\"$id\"" " $id "
+	is "$caller: one run's records, and no other's" "$(audit show --run "$id" | awk '{ print $4, $5 }')" \
+		"$(printf '%s '"$id"'\n' policy.load run.start run.sandbox run.end)"
+	is "$caller: the same as JSON" "$(audit show --format json --run "$id")" "$(grep "\"ev\":\"[a-z.]*\",\"run\":\"$id\"" <<<"$log")"
+	status_is "$caller: of a run that is not in the log there is nothing" 1 audit show --run 01NONE
 
 	segment=$(ls "$TMP/state.$caller"/audit/*/*.jsonl)
 	cp "$segment" "$TMP/segment"
@@ -48,7 +54,7 @@ for caller in $CALLERS; do
 	for _ in 1 2 3 4 5 6 7 8; do as_exec "$caller" "$LAUNCH" --policy "$good" -- true & done
 	wait
 	status_is "$caller: eight runs at once keep the chain" 0 audit verify
-	is "$caller: and lose no record" "$(audit show --format json | grep -c '"ev":"run.end"')" 10
+	is "$caller: and lose no record" "$(audit show --format json | grep -c '"ev":"run.end"')" 11
 	is "$caller: files are private" "$(find "$TMP/state.$caller" -perm /077 | wc -l)" 0
 done
 done_testing

@@ -69,6 +69,8 @@ for caller in $CALLERS; do
 	status_is "$caller: the next one finds state and files" 5 run --name one -c 'pwd; echo $KEPT; cat /tmp/mark; exit 5'
 	is "$caller: as they were left" "$out" $'/tmp\n7\nmade'
 	is "$caller: ps" "$(names)" "one lives"
+	id=$(as "$caller" "$LAUNCH" ps --format json | sed -n 's/.*"run":"\([0-9A-Z]*\)".*/\1/p')
+	like "$caller: ps tells by what the log has it" "$(as "$caller" "$LAUNCH" audit show --run "$id")" 'session\.open .* name=one'
 	is "$caller: argv form" "$(run --name one -- printf '%s|' 'a b' '$x')" 'a b|$x|'
 	is "$caller: argv, byte for byte" "$(run --name one -e "V=$(printf '\376')" -- sh -c 'printf %s "$1$V"' - "$(printf 'a\377')" | od -An -tx1)" " 61 ff fe"
 	is "$caller: stdin and stdout, byte for byte" "$(head -c 300000 /dev/urandom | tee "$TMP/bytes.$caller" | run --name one -- cat | cksum)" "$(cksum <"$TMP/bytes.$caller")"
