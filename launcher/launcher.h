@@ -77,9 +77,9 @@ struct request {
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;
 	bool show_effective, show_origins;
-	bool keeps_output; /* of a session's calls */
-	char *const *argv; /* command after --, NULL-terminated; or the verb's operands */
+	bool keeps_output;  /* of a session's calls */
 	const char *run_id; /* audit show --run */
+	char *const *argv;  /* command after --, NULL-terminated; or the verb's operands */
 	size_t argv_len;
 };
 
