@@ -9,8 +9,8 @@
  * Life cycle
  *
  *  1. host: fill a struct confinement; confine_encode() makes the payload of a LOCK frame.
- *  2. runner: confine_decode(), confine_apply(), confine_verify(). The first failing step is
- *     reported with its errno and subject, and nothing is started.
+ *  2. runner: confine_begin(); confine_decode(), confine_apply(), confine_verify(). The first
+ * failing step is reported with its errno and subject, and nothing is started.
  *
  * Order of steps (enum confine_step is the order; each has its own error): private mounts, sources
  * opened and compared, new root built, masks, read-only, pivot_root, cgroup namespace, hostname and
@@ -259,10 +259,27 @@ struct confine_failure {
 	const char *subject; /* borrowed from the confinement, or static */
 };
 
+/* What every lock with a root of its own begins with, whatever the rest says: mounts made private,
+ * the file system that the root is built on, /dev, /proc; and lo, in a network namespace of one's
+ * own. The runner of a native sandbox does it while the host still decides. */
+enum confine_early_flags {
+	CONFINE_EARLY_ROOT = 1 << 0,
+	CONFINE_EARLY_LOOPBACK = 1 << 1
+};
+
+struct confine_early {
+	uint32_t flags; /* what was asked for */
+	bool has_dev, has_proc;
+	int base_fd, mask_fd[2];
+	struct confine_failure failure; /* step NONE: all is done; else confine_apply() fails so */
+};
+
+/* flags 0: nothing is begun. */
+void confine_begin(uint32_t flags, struct confine_early *ret_early);
 /* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself; above
  * 2 it is the stream whose other end the parent holds, and the runner dies with that parent. */
-int confine_apply(const struct confinement *confinement, int keep_fd,
-    struct confine_failure *ret_failure) HL_MUST_CHECK;
+int confine_apply(const struct confinement *confinement, const struct confine_early *early,
+    int keep_fd, struct confine_failure *ret_failure) HL_MUST_CHECK;
 /* Reads back no_new_privs, seccomp, capabilities, ids, mount flags and descriptors and compares. */
 int confine_verify(const struct confinement *confinement, int keep_fd,
     struct confine_failure *ret_failure) HL_MUST_CHECK;

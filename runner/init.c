@@ -123,7 +123,7 @@ on_lock(struct init *init, const struct runner_frame *frame)
 		init_broken(init, err.msg);
 		return;
 	}
-	if (confine_apply(&confinement, keep_fd, &failure) != 0 ||
+	if (confine_apply(&confinement, &init->early, keep_fd, &failure) != 0 ||
 	    confine_verify(&confinement, keep_fd, &failure) != 0) {
 		const struct runner_error error = { .step = failure.step,
 			.code = lock_code(&failure),

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "confine/confine.h"
 #include "runner/runner.h"
 
 enum init_state {
@@ -152,6 +153,7 @@ struct call {
 struct init {
 	int in_fd, out_fd; /* the stream */
 	bool is_stdio;
+	struct confine_early early; /* what was begun before the lock came */
 	int signal_fd, wake_fd, scope_fd;
 	uint32_t features;
 	enum init_state state;

@@ -1,7 +1,9 @@
 /*
  * hermes-runner: the static program inside every sandbox. Started as pid 1 of the native sandbox
- * with the stream on descriptor 3 and no argument that tells anything, or anywhere else as
- * "hermes-runner --stdio". It has no environment of its own to hide and prints nothing.
+ * with the stream on descriptor 3, or anywhere else as "hermes-runner --stdio". In namespaces that
+ * were made for it an argument says so: "own-root", or "own-network" as well; then what every lock
+ * begins with is done before the lock comes. It has no environment of its own to hide and prints
+ * nothing.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -35,7 +37,7 @@ usage(void)
  * ignored. All zero is the kernel's struct for "default", on every architecture. What this loop
  * waits for, and the signal of a broken stream, are blocked instead. */
 static void
-settle_signals(void)
+settle_signals(bool is_settled)
 {
 	static const unsigned long by_default[4];
 	enum {
@@ -44,7 +46,7 @@ settle_signals(void)
 	};
 	sigset_t set;
 
-	for (int i = 1; i <= SIGNALS; i++)
+	for (int i = 1; i <= SIGNALS && !is_settled; i++)
 		syscall(SYS_rt_sigaction, i, by_default, NULL, SET_SIZE);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -66,6 +68,30 @@ claim(int fd)
 	       fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
+struct argument {
+	const char *text;
+	bool is_stdio;
+	uint32_t early;
+};
+
+static const struct argument arguments[] = {
+	{ "--stdio", true, 0 },
+	{ "own-root", false, CONFINE_EARLY_ROOT },
+	{ "own-network", false, CONFINE_EARLY_ROOT | CONFINE_EARLY_LOOPBACK },
+};
+
+static bool
+read_argument(const char *text, struct init *init, uint32_t *ret_early)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(arguments); i++)
+		if (strcmp(arguments[i].text, text) == 0) {
+			init->is_stdio = arguments[i].is_stdio;
+			*ret_early = arguments[i].early;
+			return true;
+		}
+	return false;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -74,8 +100,10 @@ main(int argc, char **argv)
 		.out_fd = RUNNER_STREAM_FD,
 		.calls = calls };
 
-	init.is_stdio = argc == 2 && strcmp(argv[1], "--stdio") == 0;
-	if (argc > 1 && !init.is_stdio)
+	uint32_t early = 0;
+	if (argc > 1 && !read_argument(argv[1], &init, &early))
+		return usage();
+	if (argc > 2)
 		return usage();
 	if (init.is_stdio) {
 		init.in_fd = STDIN_FILENO;
@@ -83,6 +111,8 @@ main(int argc, char **argv)
 	}
 	if (!claim(init.in_fd) || (init.is_stdio && !claim(init.out_fd)))
 		return usage();
-	settle_signals();
+	/* The launcher's own child has done it before it became us: backends/local/child.c. */
+	settle_signals(early != 0);
+	confine_begin(early, &init.early);
 	return init_run(&init);
 }

@@ -155,7 +155,7 @@ step_signals(const struct child_plan *plan)
 static long
 step_exec(const struct child_plan *plan)
 {
-	static const char *const argv[] = { "init", 0 };
+	const char *const argv[] = { "init", plan->argument, 0 };
 	static const char *const envp[] = { 0 };
 
 	return raw_syscall5(SYS_execveat, plan->runner_fd, "", argv, envp, AT_EMPTY_PATH);

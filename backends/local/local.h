@@ -111,8 +111,9 @@ struct child_plan {
 	bool is_dumpable; /* of the launcher: put back after the id maps are written */
 	char uid_map[48], gid_map[48];
 	size_t uid_map_len, gid_map_len;
-	int stream_fd; /* becomes RUNNER_STREAM_FD; never that number before */
-	int runner_fd; /* above RUNNER_STREAM_FD */
+	int stream_fd;        /* becomes RUNNER_STREAM_FD; never that number before */
+	int runner_fd;        /* above RUNNER_STREAM_FD */
+	const char *argument; /* of the runner: which namespaces are its own; NULL = none */
 
 	/* Written by the child. */
 	enum child_step failed_step;

@@ -226,6 +226,13 @@ starter_world_of(const struct plan *plan)
 	return plan->network == PLAN_NETWORK_HOST ? STARTER_NETWORK : STARTER_OWN;
 }
 
+/* runner/main.c: what the runner may begin with before the lock has come. */
+static const char *const runner_arguments[] = {
+	[STARTER_OWN] = "own-network",
+	[STARTER_NETWORK] = "own-root",
+	[STARTER_HOST] = NULL,
+};
+
 static uint64_t
 namespaces_of(enum starter_world world)
 {
@@ -255,6 +262,7 @@ starter_begin(const char *runner_path, enum starter_world world, struct starter 
 	starter->stack = MAP_FAILED;
 	starter->world = world;
 	starter->namespaces = namespaces_of(world);
+	starter->child.argument = runner_arguments[world];
 	sem_init(&starter->has_started, 0, 0);
 	sem_init(&starter->may_leave, 0, 0);
 	int status = prepare(starter, runner_path, err);

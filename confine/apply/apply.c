@@ -105,6 +105,7 @@ struct step {
 static const struct step steps[] = {
 	{ CONFINE_MOUNTS, apply_private },
 	{ CONFINE_MOUNTS, apply_root },
+	{ CONFINE_MOUNTS, apply_early_rest },
 	{ CONFINE_MOUNTS, apply_ops },
 	{ CONFINE_MOUNTS, apply_read_only },
 	{ CONFINE_MOUNTS, apply_pivot },
@@ -124,18 +125,39 @@ static const struct step steps[] = {
 	{ CONFINE_SECCOMP, apply_seccomp },
 };
 
+/* A lock that does not have what was begun for it is not the one that the host meant. */
+static int
+check_early(struct apply *apply)
+{
+	const uint32_t flags = apply->confinement->flags, early = apply->early->flags;
+
+	if (apply->early->failure.step != CONFINE_STEP_NONE) {
+		*apply->failure = apply->early->failure;
+		return -1;
+	}
+	if (((early & CONFINE_EARLY_ROOT) != 0 && (flags & CONFINE_MOUNTS) == 0) ||
+	    ((early & CONFINE_EARLY_LOOPBACK) != 0 && (flags & CONFINE_LOOPBACK) == 0)) {
+		errno = EINVAL;
+		return apply_fail(apply, CONFINE_STEP_ROOT, "begun for another lock");
+	}
+	return 0;
+}
+
 int
-confine_apply(const struct confinement *confinement, int keep_fd,
+confine_apply(const struct confinement *confinement, const struct confine_early *early, int keep_fd,
     struct confine_failure *ret_failure)
 {
 	struct apply apply = { .confinement = confinement,
+		.early = early,
 		.failure = ret_failure,
 		.keep_fd = keep_fd,
-		.base_fd = -1,
+		.base_fd = early->base_fd,
 		.root_fd = -1,
-		.mask_fd = { -1, -1 },
+		.mask_fd = { early->mask_fd[0], early->mask_fd[1] },
 		.ruleset_fd = -1 };
 
+	if (check_early(&apply) != 0)
+		return -1;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(steps); i++)
 		if (steps[i].flags == 0 || (confinement->flags & steps[i].flags) != 0)
 			if (steps[i].run(&apply) != 0)

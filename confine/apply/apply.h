@@ -12,11 +12,13 @@
 
 struct apply {
 	const struct confinement *confinement;
+	const struct confine_early *early; /* what was begun before the lock came */
 	struct confine_failure *failure;
 	int keep_fd;
 	int base_fd;    /* the small tmpfs that all is built on */
 	int root_fd;    /* what will be "/": base_fd, or a bind of "/" */
 	int mask_fd[2]; /* empty file, empty directory */
+	bool uses_early_dev, uses_early_proc;
 	int ruleset_fd; /* Landlock, made while paths can still be opened */
 };
 
@@ -50,6 +52,12 @@ int apply_tmpfs_over(int fd, const struct confine_op *op, const struct confineme
 /* system.c: /proc and /dev */
 int apply_proc(struct apply *apply, size_t n);
 int apply_dev(struct apply *apply, size_t n);
+/* Before any lock: on the base's own "dev" and "proc". */
+int apply_dev_early(struct apply *apply);
+int apply_proc_early(struct apply *apply);
+
+/* early.c: takes away what was begun and is not what the lock wants. */
+int apply_early_rest(struct apply *apply);
 
 /* identity.c */
 int apply_cgroup_ns(struct apply *apply);

@@ -44,6 +44,9 @@ int
 apply_loopback(struct apply *apply)
 {
 	struct ifreq request = { .ifr_name = "lo" };
+
+	if ((apply->early->flags & CONFINE_EARLY_LOOPBACK) != 0)
+		return 0;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request) != 0)

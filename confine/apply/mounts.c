@@ -28,6 +28,8 @@ static const char mask_dir[] = ".masked-directory";
 int
 apply_private(struct apply *apply)
 {
+	if ((apply->early->flags & CONFINE_EARLY_ROOT) != 0)
+		return 0;
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return apply_fail(apply, CONFINE_STEP_PRIVATE, "/");
 	return 0;
@@ -69,6 +71,10 @@ int
 apply_root(struct apply *apply)
 {
 	umask(0);
+	if ((apply->early->flags & CONFINE_EARLY_ROOT) != 0) {
+		apply->root_fd = apply->base_fd;
+		return 0;
+	}
 	apply->base_fd = new_tmpfs();
 	if (apply->base_fd < 0 || sys_move_mount(apply->base_fd, AT_FDCWD, "/") != 0 ||
 	    make_masks(apply) != 0)

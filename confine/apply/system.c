@@ -62,33 +62,70 @@ cover_proc(struct apply *apply, int proc)
 	return 0;
 }
 
+/* Over the directory place. What is there is looked at from base, by name. */
+static int
+mount_proc(struct apply *apply, int place, bool is_subset)
+{
+	if (fchdir(place) == 0 && mount("proc", ".", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+				      is_subset ? "subset=pid,hidepid=invisible" : NULL) == 0)
+		return 0;
+	/* The kernel lets an unprivileged user namespace mount proc only where a fully visible one
+	 * exists; in a container whose engine masks parts of /proc none does. */
+	return apply_fail(apply, CONFINE_STEP_PROC,
+	    errno == EPERM ? "/proc (an outer container masks parts of its own /proc)" : "/proc");
+}
+
+static int
+finish_proc(struct apply *apply, int proc, bool is_subset)
+{
+	struct statfs fs;
+
+	if (proc < 0 || fstatfs(proc, &fs) != 0)
+		return apply_fail(apply, CONFINE_STEP_PROC, "/proc");
+	if (fs.f_type != PROC_MAGIC) {
+		errno = ESTALE;
+		return apply_fail(apply, CONFINE_STEP_PROC, "/proc");
+	}
+	return is_subset ? 0 : cover_proc(apply, proc);
+}
+
 int
 apply_proc(struct apply *apply, size_t n)
 {
 	const struct confine_op *op = &apply->confinement->ops[n];
 	bool is_subset = (op->flags & CONFINE_OP_SUBSET) != 0;
-	int place = apply_place(apply, n, false, 0755);
-	struct statfs fs;
 
-	if (place < 0)
+	if (apply->uses_early_proc)
+		return 0;
+	int place = apply_place(apply, n, false, 0755);
+	if (place < 0 || mount_proc(apply, place, is_subset) != 0)
 		return -1;
-	if (fchdir(place) != 0 || mount("proc", ".", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-				      is_subset ? "subset=pid,hidepid=invisible" : NULL) != 0)
-		/* The kernel lets an unprivileged user namespace mount proc only where a fully
-		 * visible one exists; in a container whose engine masks parts of /proc none does.
-		 */
-		return apply_fail(apply, CONFINE_STEP_PROC,
-		    errno == EPERM ? "/proc (an outer container masks parts of its own /proc)"
-				   : op->dst);
 	close(place);
 	int proc = apply_place_open(apply, op->dst);
-	if (proc < 0 || fstatfs(proc, &fs) != 0)
-		return apply_fail(apply, CONFINE_STEP_PROC, op->dst);
-	if (fs.f_type != PROC_MAGIC) {
-		errno = ESTALE;
-		return apply_fail(apply, CONFINE_STEP_PROC, op->dst);
-	}
-	if (!is_subset && cover_proc(apply, proc) != 0)
+	if (finish_proc(apply, proc, is_subset) != 0)
+		return -1;
+	close(proc);
+	return 0;
+}
+
+/* A directory of the base, made now. */
+static int
+open_in_base(const struct apply *apply, const char *name)
+{
+	return openat(apply->base_fd, name, O_PATH | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY);
+}
+
+int
+apply_proc_early(struct apply *apply)
+{
+	if (mkdirat(apply->base_fd, "proc", 0755) != 0)
+		return apply_fail(apply, CONFINE_STEP_PROC, "/proc");
+	int place = open_in_base(apply, "proc");
+	if (place < 0 || mount_proc(apply, place, false) != 0)
+		return -1;
+	close(place);
+	int proc = open_in_base(apply, "proc");
+	if (finish_proc(apply, proc, false) != 0)
 		return -1;
 	close(proc);
 	return 0;
@@ -155,12 +192,17 @@ enter(int dirfd, const char *name, mode_t mode)
 }
 
 static int
-fill_dev(struct apply *apply, int dev, const struct confine_op *op)
+mount_dev(struct apply *apply, int place)
 {
-	const struct confine_op shm = { .mode = 01777,
-		.size = op->size,
-		.flags = CONFINE_OP_NOEXEC };
+	if (fchdir(place) == 0 && mount("tmpfs", ".", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+				      "mode=755,size=64k") == 0)
+		return 0;
+	return apply_fail(apply, CONFINE_STEP_DEV, "/dev");
+}
 
+static int
+fill_dev(struct apply *apply, int dev)
+{
 	for (size_t i = 0; i < HL_ARRAY_SIZE(devices); i++)
 		if (bind_device(dev, &devices[i]) != 0)
 			return apply_fail(apply, CONFINE_STEP_DEV, devices[i].path);
@@ -172,7 +214,18 @@ fill_dev(struct apply *apply, int dev, const struct confine_op *op)
 		return apply_fail(apply, CONFINE_STEP_DEV, "pts");
 	if (mkdirat(dev, "shm", 01777) != 0)
 		return apply_fail(apply, CONFINE_STEP_DEV, "shm");
+	return 0;
+}
+
+/* Size and owner are the policy's. */
+static int
+mount_shm(struct apply *apply, int dev, const struct confine_op *op)
+{
+	const struct confine_op shm = { .mode = 01777,
+		.size = op->size,
+		.flags = CONFINE_OP_NOEXEC };
 	int fd = openat(dev, "shm", O_PATH | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY);
+
 	if (fd < 0 || apply_tmpfs_over(fd, &shm, apply->confinement) != 0)
 		return apply_fail(apply, CONFINE_STEP_DEV, "shm");
 	close(fd);
@@ -183,18 +236,35 @@ int
 apply_dev(struct apply *apply, size_t n)
 {
 	const struct confine_op *op = &apply->confinement->ops[n];
-	int place = apply_place(apply, n, false, 0755);
 
-	if (place < 0)
-		return -1;
-	if (fchdir(place) != 0 || mount("tmpfs", ".", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-				      "mode=755,size=64k") != 0)
-		return apply_fail(apply, CONFINE_STEP_DEV, op->dst);
-	close(place);
+	if (!apply->uses_early_dev) {
+		int place = apply_place(apply, n, false, 0755);
+		if (place < 0 || mount_dev(apply, place) != 0)
+			return -1;
+		close(place);
+	}
 	int dev = apply_place_open(apply, op->dst);
 	if (dev < 0)
 		return apply_fail(apply, CONFINE_STEP_DEV, op->dst);
-	if (fill_dev(apply, dev, op) != 0)
+	if ((!apply->uses_early_dev && fill_dev(apply, dev) != 0) || mount_shm(apply, dev, op) != 0)
+		return -1;
+	close(dev);
+	return 0;
+}
+
+int
+apply_dev_early(struct apply *apply)
+{
+	if (mkdirat(apply->base_fd, "dev", 0755) != 0)
+		return apply_fail(apply, CONFINE_STEP_DEV, "/dev");
+	int place = open_in_base(apply, "dev");
+	if (place < 0 || mount_dev(apply, place) != 0)
+		return -1;
+	close(place);
+	int dev = open_in_base(apply, "dev");
+	if (dev < 0)
+		return apply_fail(apply, CONFINE_STEP_DEV, "/dev");
+	if (fill_dev(apply, dev) != 0)
 		return -1;
 	close(dev);
 	return 0;

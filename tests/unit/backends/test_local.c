@@ -32,7 +32,7 @@ u02_the_first_process_is_clean(void **state)
 	close(leak);
 	assert_int_equal(report.pid, 1);
 	assert_int_equal(report.sid, 1);
-	assert_int_equal(report.argc, 1);
+	assert_int_equal(report.argc, 2); /* and which namespaces are its own */
 	assert_string_equal(report.cmdline, "init");
 	assert_int_equal(report.variables, 0);
 	assert_int_equal(report.fds, 4); /* 0, 1, 2 and the stream */
