@@ -34,11 +34,12 @@ no_container() {
 status_is "the first one makes it" 0 run --name one -c 'cd /tmp; export KEPT=7; echo made >mark'
 is "the next one finds state and files" "$(run --name one -c 'pwd; echo $KEPT; cat /tmp/mark')" $'/tmp\n7\nmade'
 is "it is one container" "$(containers)" 1
+pids=()
 for i in 1 2 3; do
 	run --name one -c "sleep 1; echo $i; head -c 200000 /dev/zero | md5sum" >"$TMP/out.$i" &
-	eval "pid$i=$!"
+	pids+=($!)
 done
-wait "$pid1" "$pid2" "$pid3"
+wait "${pids[@]}"
 want=$(head -c 200000 /dev/zero | md5sum)
 is "three at the same time" "$(cat "$TMP"/out.[123])" "1
 $want
