@@ -208,6 +208,17 @@ wait_for_keeper(const struct keeper_place *place, struct hl_err *err)
 	}
 }
 
+/* Nobody keeps it, and we have the lock. */
+static int
+make_session(struct run *run, struct keeper_place *place, struct hl_err *err)
+{
+	if (run_settle_gaps(run, err) == 0)
+		return make_keeper(run, place, err);
+	run_refused(run, err);
+	keeper_place_remove(run->host.state_dir, run->request->name, place);
+	return -1;
+}
+
 /* *ret_again: the keeper was ending as we came, or somebody only looked at a dead one's place. */
 static int
 attach(struct run *run, const char *protocol, int *ret_fd, bool *ret_again, struct hl_err *err)
@@ -219,7 +230,7 @@ attach(struct run *run, const char *protocol, int *ret_fd, bool *ret_again, stru
 	if (keeper_fingerprint(run, fingerprint, err) != 0 ||
 	    keeper_place_open(run->host.state_dir, run->request->name, true, &place, err) != 0)
 		return -1;
-	int status = place.is_ours ? make_keeper(run, &place, err) : 0;
+	int status = place.is_ours ? make_session(run, &place, err) : 0;
 	HL_AUTO_FD int fd = -1;
 	if (status == 0) {
 		/* Our copy of the lock is the keeper's open file: closing it releases nothing. */

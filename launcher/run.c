@@ -103,8 +103,8 @@ help_gap(const struct control_gap *gap, const char *name, struct hl_err *err)
 }
 
 /* Gaps: refused, or degraded loudly. */
-static int
-settle_gaps(struct run *run, struct hl_err *err)
+int
+run_settle_gaps(struct run *run, struct hl_err *err)
 {
 	if (run->backend->probe(&run->plan, &run->gaps, err) != 0)
 		return -1;
@@ -203,7 +203,7 @@ run_settle(struct run *run, struct hl_err *err)
 	if (run->backend == NULL || run->backend->lower(&run->plan, &run->lowered, err) != 0)
 		return -1;
 	run->has_lowered = true;
-	if (settle_gaps(run, err) != 0)
+	if (run->request->name == NULL && run_settle_gaps(run, err) != 0)
 		return -1;
 	if (run->plan.withheld > 0 && report_is_verbose())
 		report_note(

@@ -40,8 +40,10 @@ struct run {
 /* The order of a run, in pieces for whoever makes more than one call in a sandbox (face_*.c,
  * keeper.c): init, settle, then start or refused, in the end done. run is zero before. */
 int run_init(struct run *run, const struct request *request, struct hl_err *err) HL_MUST_CHECK;
-/* Policy, conflicts, plan, lowering, gaps: everything that is decided before something starts. */
+/* Policy, conflicts, plan, lowering, gaps: everything that is decided before something starts. Of
+ * a named session without the gaps: they are the business of whoever makes it. */
 int run_settle(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+int run_settle_gaps(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 /* Records that nothing was started after the policy was settled, unless a conflict, which has its
  * own record, is the cause. */
 void run_refused(struct run *run, const struct hl_err *cause);
