@@ -140,6 +140,7 @@ open(ready, "w").write("%d" % run.pid)
 time.sleep(60)
 P
 parent=$!
+wait_until 15 test -s "$TMP/zombie"
 wait_until 15 docker_is_running
 launcher=$(cat "$TMP/zombie")
 docker_cli pause "$(docker_ours)" >/dev/null
