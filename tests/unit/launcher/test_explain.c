@@ -163,8 +163,11 @@ test_u131_no_effect(void **state)
 			     &fixture->err),
 	    0);
 	assert_int_equal(notes.warnings.len, 0);
-	assert_int_equal(notes.lines.len, 1);
+	size_t about_image = 0;
+	for (size_t i = 0; i < notes.lines.len; i++)
+		about_image += strstr(notes.lines.v[i], "image") != NULL;
 	plan_notes_done(&notes);
+	assert_int_equal(about_image, 1);
 }
 
 /* Without a boundary what asks for one is refused, whoever asks, and what asks for none is not. */
