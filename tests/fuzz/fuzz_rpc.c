@@ -25,6 +25,7 @@ static const char rules[] = "version: 1\nid: test/fuzz\nlevel: baseline@1\n"
 			    "env: {pass: [A, B], set: {FIXED: fixed}}\nlimits: {wall: 1m}\n";
 
 struct scene {
+	struct request request;
 	struct run run;
 	struct serve serve;
 	struct conn conn;
@@ -103,6 +104,7 @@ begin(struct scene *scene, const struct protocol *protocol)
 	scene->run.plan.limits[PLAN_LIMIT_WALL] =
 	    (struct plan_number){ .has = true, .value = 60000 };
 	hl_strv_init(&scene->run.env, 4);
+	scene->run.request = &scene->request;
 	scene->serve.run = &scene->run;
 	scene->serve.face = protocol->name;
 	HL_BUG_ON(hl_loop_new(&scene->serve.loop, &err) != 0);
