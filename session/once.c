@@ -330,6 +330,11 @@ open_call(struct once *once, struct hl_err *err)
 
 	if (call == NULL)
 		return hl_err_oom(err);
+	call->cwd = strdup(spawn.cwd);
+	if (call->cwd == NULL) {
+		free(call);
+		return hl_err_oom(err);
+	}
 	spawn.flags |= RUNNER_SPAWN_ALONE;
 	call->is_shell = once->asked->is_shell;
 	call->is_sink = true;
