@@ -19,7 +19,7 @@ cp "$ROOT/tests/lib/session.py" "$TMP/py/lib/"
 
 plain=$(docker_policy plain <<'Y'
 level: baseline@1
-process: {user: "1000:1000"}
+process: {user: "1000:1000", umask: "027"}
 env: {set: {FIXED: "fixed-value"}}
 limits: {output: 4KiB}
 Y
