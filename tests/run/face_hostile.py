@@ -81,7 +81,8 @@ is_(name("the end"), peer.end(), 0)
 
 # An answer that would be too large says what it leaves out.
 peer = Peer([launch, "session", "-q", "--policy", large], stderr=subprocess.DEVNULL)
-r = peer.answer(peer.send("exec", command="head -c 23M /dev/zero; head -c 23M /dev/zero >&2"), 60).get("result", {})
+r = peer.answer(peer.send("exec", command=
+                          "head -c 23M /dev/zero | tr '\\0' '\\1' | tee /dev/stderr"), 60).get("result", {})
 is_(name("an answer of more than 256 MiB"), (r.get("status"), r.get("omitted"), "stdout" in r),
     (0, {"stdout": 23 << 20, "stderr": 23 << 20}, False))
 is_(name("the end, after it"), peer.end(), 0)
