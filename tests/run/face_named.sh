@@ -112,9 +112,9 @@ for caller in $CALLERS; do
 		like "$caller: HLU-21 is told" "$out" 'HLU-21'
 	done
 	# Root at the user's keeper, and the user at root's: the one may connect, the other may not even that.
-	other=()
-	[ "$caller" = user ] || other=(setpriv "--reuid=$NOBODY" "--regid=$NOBODY" --clear-groups)
-	out=$("${other[@]}" timeout 20 python3 - "$TMP/state.$caller/sessions/one/sock" <<'P' 2>&1
+	as_other=()
+	[ "$caller" = user ] || as_other=(setpriv "--reuid=$NOBODY" "--regid=$NOBODY" --clear-groups)
+	out=$("${as_other[@]}" timeout 20 python3 - "$TMP/state.$caller/sessions/one/sock" <<'P' 2>&1
 import socket, sys
 peer = socket.socket(socket.AF_UNIX)
 peer.connect(sys.argv[1])
