@@ -300,6 +300,23 @@ int hl_loop_run(struct hl_loop *loop, struct hl_err *err) HL_MUST_CHECK;
 void hl_loop_stop(struct hl_loop *loop);
 
 /* ------------------------------------------------------------------------------------------------
+ * System calls without libc: for code on memory that it shares (CLONE_VM), where errno and the rest
+ * of thread-local storage is another's. Both return -errno on failure.
+ */
+long hl_raw_syscall(long number, const long args[6]);
+
+#define HL_RAW3(number, a, b, c) \
+ hl_raw_syscall(number, (const long[6]){ (long)(a), (long)(b), (long)(c), 0, 0, 0 })
+#define HL_RAW5(number, a, b, c, d, e) \
+ hl_raw_syscall(number, (const long[6]){ (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0 })
+
+/* clone(2) onto a stack of its own, whose top is 16-aligned: the child runs main(argument) and ends
+ * with what that returns. flags has CLONE_VM, and the signal of its end in the low byte; with
+ * CLONE_PIDFD (Linux 5.2) *pidfd is set in the caller. Returns the child's number. */
+long hl_raw_clone(unsigned long flags, void *stack_top, int *pidfd, int (*main)(void *argument),
+    void *argument);
+
+/* ------------------------------------------------------------------------------------------------
  * SHA-256 (FIPS 180-4). Ours, because the runner and the launcher's hot path link no OpenSSL.
  */
 enum {

@@ -419,15 +419,9 @@ record_sandbox(struct run *run, struct hl_err *err)
 	return record_append(run, &record, err);
 }
 
-int
-record_end(struct run *run, struct hl_err *err)
+void
+record_put_outcome(struct hl_json *json, const struct session_result *result, bool has_seen_output)
 {
-	const struct session_result *result = &run->result;
-	struct audit_record record;
-
-	if (run->audit == NULL || !run->was_recorded)
-		return 0;
-	struct hl_json *json = audit_event(run->audit, AUDIT_RUN_END, &record);
 	hl_json_key(json, "how");
 	hl_json_string(json, runner_how_name(result->how));
 	hl_json_key(json, "code");
@@ -446,11 +440,22 @@ record_end(struct run *run, struct hl_err *err)
 	hl_json_u64(json, (result->user_us + result->system_us) / 1000);
 	hl_json_key(json, "rss_kib");
 	hl_json_u64(json, result->max_rss_kib);
-	if (!run->sandbox.is_stdio_inherited) {
-		hl_json_key(json, "out_bytes");
-		hl_json_u64(json, result->out_bytes);
-		hl_json_key(json, "err_bytes");
-		hl_json_u64(json, result->err_bytes);
-	}
+	if (!has_seen_output)
+		return;
+	hl_json_key(json, "out_bytes");
+	hl_json_u64(json, result->out_bytes);
+	hl_json_key(json, "err_bytes");
+	hl_json_u64(json, result->err_bytes);
+}
+
+int
+record_end(struct run *run, struct hl_err *err)
+{
+	struct audit_record record;
+
+	if (run->audit == NULL || !run->was_recorded)
+		return 0;
+	struct hl_json *json = audit_event(run->audit, AUDIT_RUN_END, &record);
+	record_put_outcome(json, &run->result, !run->sandbox.is_stdio_inherited);
 	return record_append(run, &record, err);
 }

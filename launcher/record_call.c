@@ -56,21 +56,6 @@ record_call_start(const struct call *call, const struct call_ask *ask, struct hl
 	return record_append(run, &record, err);
 }
 
-static void
-put_usage(struct hl_json *json, const struct session_result *result)
-{
-	hl_json_key(json, "dur_ms");
-	hl_json_u64(json, result->wall_ms);
-	hl_json_key(json, "cpu_ms");
-	hl_json_u64(json, (result->user_us + result->system_us) / 1000);
-	hl_json_key(json, "rss_kib");
-	hl_json_u64(json, result->max_rss_kib);
-	hl_json_key(json, "out_bytes");
-	hl_json_u64(json, result->out_bytes);
-	hl_json_key(json, "err_bytes");
-	hl_json_u64(json, result->err_bytes);
-}
-
 int
 record_call_end(const struct call *call, struct hl_err *err)
 {
@@ -88,19 +73,7 @@ record_call_end(const struct call *call, struct hl_err *err)
 	struct hl_json *json = audit_event(run->audit, AUDIT_CALL_END, &record);
 	hl_json_key(json, "call");
 	hl_json_u64(json, call->number);
-	hl_json_key(json, "how");
-	hl_json_string(json, runner_how_name(result->how));
-	hl_json_key(json, "code");
-	hl_json_u64(json, result->code);
-	hl_json_key(json, "signal");
-	hl_json_u64(json, result->signal);
-	hl_json_key(json, "status");
-	hl_json_i64(json, result->status);
-	if (result->err.code != HL_OK) {
-		hl_json_key(json, "err");
-		hl_json_string(json, hl_code_info(result->err.code)->id);
-	}
-	put_usage(json, result);
+	record_put_outcome(json, result, true);
 	hl_json_key(json, "state");
 	hl_json_string(json, kept[result->state]);
 	return record_append(run, &record, err);

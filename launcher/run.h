@@ -71,6 +71,9 @@ int record_degraded(struct run *run, const struct control_gap *gap,
 int record_start(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_flush(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_sandbox(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+/* The fields that the end of a run and of a call have in common. */
+void record_put_outcome(struct hl_json *json, const struct session_result *result,
+    bool has_seen_output);
 /* Ends a record. Without a log there is nothing to do. */
 int record_append(struct run *run, struct audit_record *record, struct hl_err *err) HL_MUST_CHECK;
 /* In the place of record_start() for a sandbox of many calls; name may be NULL. */

@@ -281,8 +281,12 @@ say(const struct policy *policy, enum policy_field field, char *text, size_t siz
 	struct hl_err ignored = { 0 };
 
 	hl_buf_init(&buf, (size_t)POLICY_FILE_MAX * 4);
-	if (policy_put_field_text(policy, field, &buf, &ignored) != 0)
-		hl_buf_reset(&buf);
+	if (policy_put_field_text(policy, field, &buf, &ignored) != 0) {
+		/* Never an empty text, which would be a value of its own. */
+		hl_buf_done_secret(&buf);
+		hl_buf_init(&buf, 64);
+		hl_buf_puts(&buf, "(not enough memory to say)");
+	}
 	if (policy->states[field].is_locked)
 		hl_buf_puts(&buf, " (locked)");
 	snprintf(text, size, "%s", buf.data != NULL ? buf.data : "");
@@ -338,6 +342,13 @@ first_degraded(const struct policy *policy, const struct policy *other, struct h
 			    !policy_may_degrade(other, name, NULL))
 				return name;
 		}
+	}
+	/* What is left of a pattern that does not hold as a whole. */
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		const char *key = policy_field_key((enum policy_field)i);
+		if (policy_may_degrade(policy, key, origin) &&
+		    !policy_may_degrade(other, key, NULL))
+			return key;
 	}
 	return NULL;
 }

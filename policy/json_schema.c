@@ -73,7 +73,8 @@ put_milli(struct hl_json *json, const char *key, uint64_t milli)
 
 	hl_buf_init(&text, 64);
 	hl_buf_put_milli(&text, milli);
-	put_pair(json, key, text.data);
+	put_pair(json, key, text.failed ? "0" : text.data);
+	json->out->failed |= text.failed;
 	hl_buf_done(&text);
 }
 

@@ -139,10 +139,13 @@ is_closed(const char *dir)
 
 	hl_buf_init(&path, 4096);
 	hl_buf_putf(&path, "%s/.hermes", strcmp(dir, "/") == 0 ? "" : dir);
+	errno = ENAMETOOLONG;
 	DIR *stream = path.failed ? NULL : opendir(path.data);
+	/* Only what is not there says that there is no mark. */
+	bool is_absent = stream == NULL && (errno == ENOENT || errno == ENOTDIR);
 	hl_buf_done(&path);
 	if (stream == NULL)
-		return false;
+		return !is_absent;
 	while (is_empty && (entry = readdir(stream)) != NULL)
 		is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
 	closedir(stream);

@@ -18,13 +18,14 @@ is_around(const struct node *node, uint32_t line)
 	return line >= from && (node->end_line == 0 || line <= node->end_line);
 }
 
-/* A list of names in which somebody gave one a value. */
+/* Names, at any depth, of which somebody gave one a value. */
 static bool
-has_value(const struct node *list)
+has_value(const struct node *node)
 {
-	for (const struct node *child = list->first; child != NULL; child = child->next)
-		if (child->kind == NODE_SCALAR && child->text != NULL &&
-		    strchr(child->text, '=') != NULL)
+	if (node->kind == NODE_SCALAR)
+		return node->text != NULL && strchr(node->text, '=') != NULL;
+	for (const struct node *child = node->first; child != NULL; child = child->next)
+		if (has_value(child))
 			return true;
 	return false;
 }
@@ -40,7 +41,7 @@ is_private_under(const struct node *map, uint32_t line, bool is_env)
 			continue;
 		if (is_set || (is_env && is_keyed && !policy_node_is(child->key, "pass")))
 			return true;
-		if (is_env && child->kind == NODE_LIST && has_value(child))
+		if (is_env && has_value(child))
 			return true;
 		if ((child->kind == NODE_MAP || child->kind == NODE_LIST) &&
 		    is_private_under(child, line, is_keyed && policy_node_is(child->key, "env")))

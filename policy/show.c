@@ -353,12 +353,12 @@ policy_put_field_text(const struct policy *policy, enum policy_field field, stru
 {
 	struct show s = { .policy = policy, .flags = POLICY_BODY_NAMES, .out = out };
 
-	if (policy_field_kind(field) == POLICY_KIND_SET &&
-	    !policy_flatten(&s.scratch, &policy->states[field], &s.flat))
-		return hl_err_oom(err);
-	put_value(&s, field, &policy->values[field]);
+	s.is_oom = policy_field_kind(field) == POLICY_KIND_SET &&
+		   !policy_flatten(&s.scratch, &policy->states[field], &s.flat);
+	if (!s.is_oom)
+		put_value(&s, field, &policy->values[field]);
 	policy_arena_done(&s.scratch);
-	return hl_buf_check(out, "value", err);
+	return s.is_oom ? hl_err_oom(err) : hl_buf_check(out, "value", err);
 }
 
 int

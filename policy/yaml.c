@@ -448,6 +448,17 @@ run(struct loader *l)
 	return step;
 }
 
+/* Before a directive libyaml passes over blanks, comments and empty lines. */
+static size_t
+blanks_before(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && (text[n] == ' ' || text[n] == '\t' || text[n] == '\r'))
+		n++;
+	return n;
+}
+
 /* True when so many directives stand before the document that they would cost time. */
 static bool
 has_many_directives(const struct policy_source *source, struct diag *diag)
@@ -458,7 +469,8 @@ has_many_directives(const struct policy_source *source, struct diag *diag)
 	for (uint32_t line = 1; line <= source->lines; line++) {
 		size_t len;
 		const char *text = policy_source_line(source, line, &len);
-		if (len > 0 && text[0] != '%' && text[0] != '#')
+		size_t blanks = blanks_before(text, len);
+		if (blanks < len && text[blanks] != '%' && text[blanks] != '#')
 			break;
 		if (len == 0 || text[0] != '%' || ++n > 1)
 			continue;

@@ -14,7 +14,6 @@
 
 #include "confine/confine.h"
 #include "runner/loop.h"
-#include "runner/raw.h"
 
 #include "base/banned.h"
 
@@ -176,8 +175,8 @@ start_alone(struct call *call)
 	struct task *task = &call->task;
 	unsigned long flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
 
-	long pid =
-	    raw_clone(flags, task->child_stack + sizeof(task->child_stack), child_main, task);
+	long pid = hl_raw_clone(flags, task->child_stack + sizeof(task->child_stack), NULL,
+	    child_main, task);
 	if (pid < 0)
 		task->failure = (struct task_failure){ TASK_STEP_CLONE, (int)-pid, "process" };
 	if (pid > 0)
@@ -193,8 +192,8 @@ start_supervised(struct call *call)
 	struct task *task = &call->task;
 	unsigned long flags = CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD;
 
-	long pid = raw_clone(flags, task->supervisor_stack + sizeof(task->supervisor_stack),
-	    supervisor_main, task);
+	long pid = hl_raw_clone(flags, task->supervisor_stack + sizeof(task->supervisor_stack),
+	    NULL, supervisor_main, task);
 	if (pid < 0) {
 		task->failure = (struct task_failure){ TASK_STEP_CLONE, (int)-pid, "process" };
 		task->phase = TASK_FAILED;

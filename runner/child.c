@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "runner/loop.h"
-#include "runner/raw.h"
 
 #include "base/banned.h"
 
@@ -42,7 +41,7 @@ fail(struct task *task, enum task_step step, long status, const char *subject)
 static long
 give(int fd, int number)
 {
-	return RAW(SYS_dup3, fd, number, 0, 0);
+	return HL_RAW3(SYS_dup3, fd, number, 0);
 }
 
 static int
@@ -55,7 +54,7 @@ set_stdio(struct task *task)
 	for (int i = 0; i < 3; i++) {
 		long fd = task->stdio[i];
 		if (fd < 0)
-			fd = RAW(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);
+			fd = HL_RAW3(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC);
 		if (fd >= 0)
 			fd = give((int)fd, i);
 		if (fd < 0)
@@ -70,12 +69,12 @@ static int
 set_group(struct task *task)
 {
 	if ((task->spawn->flags & RUNNER_SPAWN_PTY) == 0) {
-		RAW(SYS_setpgid, 0, 0, 0, 0);
+		HL_RAW3(SYS_setpgid, 0, 0, 0);
 		return 0;
 	}
-	long status = RAW(SYS_setsid, 0, 0, 0, 0);
+	long status = HL_RAW3(SYS_setsid, 0, 0, 0);
 	if (status >= 0)
-		status = RAW(SYS_ioctl, 0, TIOCSCTTY, 0, 0);
+		status = HL_RAW3(SYS_ioctl, 0, TIOCSCTTY, 0);
 	return status < 0 ? fail(task, TASK_STEP_TERMINAL, status, "terminal") : 0;
 }
 
@@ -121,7 +120,7 @@ set_rlimits(struct task *task)
 		const struct runner_rlimit *wanted = &spawn->rlimits[i];
 		/* The kernel's struct rlimit64, on every architecture. */
 		const uint64_t limit[2] = { wanted->soft, wanted->hard };
-		long status = RAW(SYS_prlimit64, 0, wanted->resource, limit, 0);
+		long status = HL_RAW3(SYS_prlimit64, 0, wanted->resource, limit);
 		if (status < 0)
 			return fail(task, TASK_STEP_RLIMIT, status,
 			    wanted->resource < RLIM_NLIMITS ? rlimit_names[wanted->resource]
@@ -133,7 +132,7 @@ set_rlimits(struct task *task)
 static int
 set_place(struct task *task)
 {
-	long status = RAW(SYS_chdir, task->spawn->cwd, 0, 0, 0);
+	long status = HL_RAW3(SYS_chdir, task->spawn->cwd, 0, 0);
 
 	return status < 0 ? fail(task, TASK_STEP_CWD, status, task->spawn->cwd) : 0;
 }
@@ -142,7 +141,7 @@ static int
 set_scope(struct task *task)
 {
 	long status =
-	    task->scope_fd >= 0 ? RAW(SYS_landlock_restrict_self, task->scope_fd, 0, 0, 0) : 0;
+	    task->scope_fd >= 0 ? HL_RAW3(SYS_landlock_restrict_self, task->scope_fd, 0, 0) : 0;
 
 	return status < 0 ? fail(task, TASK_STEP_SCOPE, status, "signal scope") : 0;
 }
@@ -152,7 +151,7 @@ set_scope(struct task *task)
 static bool
 exists(const char *path)
 {
-	return RAW(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0;
+	return HL_RAW3(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */) == 0;
 }
 
 static const char *
@@ -180,7 +179,7 @@ static int
 try_path(struct task *task, const char *path)
 {
 	const struct runner_spawn *spawn = task->spawn;
-	long status = RAW(SYS_execve, path, spawn->argv.v, spawn->env.v, 0);
+	long status = HL_RAW3(SYS_execve, path, spawn->argv.v, spawn->env.v);
 
 	if (means_absent(status) && !exists(path))
 		return 0;
@@ -233,11 +232,11 @@ child_main(void *argument)
 
 	/* Below pid 1 the kernel ends what its namespace holds; elsewhere this does. */
 	if (task->runner != 1)
-		RAW(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
-	RAW(SYS_umask, task->spawn->umask, 0, 0, 0);
+		HL_RAW3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+	HL_RAW3(SYS_umask, task->spawn->umask, 0, 0);
 	if (set_stdio(task) == 0 && set_group(task) == 0 && set_state(task) == 0 &&
 	    set_rlimits(task) == 0 && set_place(task) == 0 && set_scope(task) == 0) {
-		RAW(SYS_rt_sigprocmask, SIG_SETMASK, none, 0, KERNEL_SIGSET_SIZE);
+		HL_RAW5(SYS_rt_sigprocmask, SIG_SETMASK, none, 0, KERNEL_SIGSET_SIZE, 0);
 		run(task);
 	}
 	return 127;

@@ -20,7 +20,6 @@
 #include <signal.h>
 
 #include "runner/loop.h"
-#include "runner/raw.h"
 
 #include "base/banned.h"
 
@@ -34,7 +33,7 @@ tell(struct task *task, enum task_phase phase)
 	static const uint64_t one = 1;
 
 	__atomic_store_n(&task->phase, (int)phase, __ATOMIC_RELEASE);
-	RAW(SYS_write, task->wake_fd, &one, sizeof(one), 0);
+	HL_RAW3(SYS_write, task->wake_fd, &one, sizeof(one));
 }
 
 static uint64_t
@@ -62,7 +61,7 @@ reap(struct task *task, int flags)
 	struct rusage usage;
 	int status;
 
-	long pid = RAW(SYS_wait4, -1, &status, flags | __WALL, &usage);
+	long pid = HL_RAW5(SYS_wait4, -1, &status, flags | __WALL, &usage, 0);
 	if (pid <= 0)
 		return pid;
 	usage_add(&task->usage, &usage);
@@ -75,8 +74,8 @@ reap(struct task *task, int flags)
 static int
 start(struct task *task)
 {
-	long pid = raw_clone(CLONE_VM | CLONE_VFORK | SIGCHLD,
-	    task->child_stack + sizeof(task->child_stack), child_main, task);
+	long pid = hl_raw_clone(CLONE_VM | CLONE_VFORK | SIGCHLD,
+	    task->child_stack + sizeof(task->child_stack), NULL, child_main, task);
 
 	if (pid < 0) {
 		task->failure = (struct task_failure){ .step = TASK_STEP_CLONE,
@@ -103,11 +102,11 @@ supervisor_main(void *argument)
 	int flags = 0;
 	long pid;
 
-	RAW(SYS_rt_sigprocmask, SIG_SETMASK, all, 0, KERNEL_SIGSET_SIZE);
-	RAW(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0);
+	HL_RAW5(SYS_rt_sigprocmask, SIG_SETMASK, all, 0, KERNEL_SIGSET_SIZE, 0);
+	HL_RAW3(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0);
 	if (task->runner != 1) {
-		RAW(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
-		if (RAW(SYS_getppid, 0, 0, 0, 0) != task->runner)
+		HL_RAW3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+		if (HL_RAW3(SYS_getppid, 0, 0, 0) != task->runner)
 			return 1;
 	}
 	if (start(task) != 0) {

@@ -1,5 +1,5 @@
 /*
- * What runs between clone3 and exec, in the launcher's own memory (CLONE_VM) while the
+ * What runs between clone and exec, in the launcher's own memory (CLONE_VM) while the
  * thread that made it is held (CLONE_VFORK). Only raw system calls, on values that were made
  * before: no allocation, no stdio, no libc function that could take a lock or set errno. A failing
  * step is written into the child_plan, where the launcher reads it when it goes on.
@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "backends/local/local.h"
-#include "backends/local/raw.h"
 
 #include "base/banned.h"
 
@@ -40,11 +39,11 @@ typedef long step_fn(const struct child_plan *plan);
 static long
 write_text(const char *path, const char *text, size_t len)
 {
-	long fd = raw_syscall5(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0, 0);
+	long fd = HL_RAW3(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
-	long n = raw_syscall3(SYS_write, fd, text, len);
-	raw_syscall3(SYS_close, fd, 0, 0);
+	long n = HL_RAW3(SYS_write, fd, text, len);
+	HL_RAW3(SYS_close, fd, 0, 0);
 	if (n < 0)
 		return n;
 	return (size_t)n == len ? 0 : -EIO;
@@ -54,7 +53,7 @@ static long
 step_session(const struct child_plan *plan)
 {
 	(void)plan;
-	long sid = raw_syscall3(SYS_setsid, 0, 0, 0);
+	long sid = HL_RAW3(SYS_setsid, 0, 0, 0);
 	return sid < 0 ? sid : 0;
 }
 
@@ -68,14 +67,14 @@ step_maps(const struct child_plan *plan)
 	if (!plan->has_user_ns)
 		return 0;
 	if (!plan->is_dumpable)
-		raw_syscall5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+		HL_RAW3(SYS_prctl, PR_SET_DUMPABLE, 1, 0);
 	long status = write_text("/proc/self/setgroups", "deny", 4);
 	if (status == 0)
 		status = write_text("/proc/self/uid_map", plan->uid_map, plan->uid_map_len);
 	if (status == 0)
 		status = write_text("/proc/self/gid_map", plan->gid_map, plan->gid_map_len);
 	if (!plan->is_dumpable)
-		raw_syscall5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+		HL_RAW3(SYS_prctl, PR_SET_DUMPABLE, 0, 0);
 	return status;
 }
 
@@ -88,13 +87,13 @@ step_core(const struct child_plan *plan)
 	struct rlimit64 limit;
 
 	(void)plan;
-	long status = raw_syscall5(SYS_prlimit64, 0, RLIMIT_CORE, 0, &limit, 0);
+	long status = HL_RAW5(SYS_prlimit64, 0, RLIMIT_CORE, 0, &limit, 0);
 	if (status < 0)
 		return status;
 	if (limit.rlim_max > 1)
 		limit.rlim_max = 1;
 	limit.rlim_cur = limit.rlim_max;
-	return raw_syscall5(SYS_prlimit64, 0, RLIMIT_CORE, &limit, 0, 0);
+	return HL_RAW3(SYS_prlimit64, 0, RLIMIT_CORE, &limit);
 }
 
 /* Our full set in the new user namespace is lost at exec, since we are not its root
@@ -107,18 +106,18 @@ step_caps(const struct child_plan *plan)
 
 	if (!plan->has_user_ns)
 		return 0;
-	long status = raw_syscall3(SYS_capget, &header, data, 0);
+	long status = HL_RAW3(SYS_capget, &header, data, 0);
 	if (status < 0)
 		return status;
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
 		data[i].inheritable = data[i].permitted;
-	status = raw_syscall3(SYS_capset, &header, data, 0);
+	status = HL_RAW3(SYS_capset, &header, data, 0);
 	if (status < 0)
 		return status;
 	for (int cap = 0; cap < 64; cap++) {
 		if ((data[cap / 32].permitted & (1U << (cap % 32))) == 0)
 			continue;
-		status = raw_syscall5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
+		status = HL_RAW3(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap);
 		if (status < 0)
 			return status;
 	}
@@ -129,10 +128,10 @@ step_caps(const struct child_plan *plan)
 static long
 step_descriptors(const struct child_plan *plan)
 {
-	long status = raw_syscall3(SYS_dup3, plan->stream_fd, RUNNER_STREAM_FD, 0);
+	long status = HL_RAW3(SYS_dup3, plan->stream_fd, RUNNER_STREAM_FD, 0);
 	if (status < 0)
 		return status;
-	return raw_syscall3(SYS_close_range, RUNNER_STREAM_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	return HL_RAW3(SYS_close_range, RUNNER_STREAM_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
 static long
@@ -144,11 +143,11 @@ step_signals(const struct child_plan *plan)
 	(void)plan;
 	for (int number = 1; number <= KERNEL_SIGNALS; number++) {
 		long status =
-		    raw_syscall5(SYS_rt_sigaction, number, &by_default, 0, KERNEL_SIGSET_SIZE, 0);
+		    HL_RAW5(SYS_rt_sigaction, number, &by_default, 0, KERNEL_SIGSET_SIZE, 0);
 		if (status < 0 && number != SIGKILL && number != SIGSTOP)
 			return status;
 	}
-	return raw_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, KERNEL_SIGSET_SIZE, 0);
+	return HL_RAW5(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, KERNEL_SIGSET_SIZE, 0);
 }
 
 /* By descriptor: what was checked is what runs. No path in argv, nothing in the environment. */
@@ -158,7 +157,7 @@ step_exec(const struct child_plan *plan)
 	const char *const argv[] = { "init", plan->argument, 0 };
 	static const char *const envp[] = { 0 };
 
-	return raw_syscall5(SYS_execveat, plan->runner_fd, "", argv, envp, AT_EMPTY_PATH);
+	return HL_RAW5(SYS_execveat, plan->runner_fd, "", argv, envp, AT_EMPTY_PATH);
 }
 
 struct step_row {

@@ -24,9 +24,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "backends/local/clone.h"
 #include "backends/local/local.h"
-#include "backends/local/raw.h"
 
 #include "base/banned.h"
 
@@ -42,46 +40,40 @@ struct janitor {
 	bool is_dismissed;
 };
 
-static void
+static int
 janitor_run(void *context)
 {
 	const struct janitor *janitor = context;
 	char byte;
 	long n;
 
-	raw_syscall3(SYS_setsid, 0, 0, 0);
-	raw_syscall5(SYS_prctl, PR_SET_NAME, "hl-janitor", 0, 0, 0);
+	HL_RAW3(SYS_setsid, 0, 0, 0);
+	HL_RAW3(SYS_prctl, PR_SET_NAME, "hl-janitor", 0);
 	/* Everything of the launcher's that would stay open in us: its stdout, the runner's stream,
 	 * the pipe's own other end. */
 	if (janitor->read_fd > 0)
-		raw_syscall3(SYS_close_range, 0, janitor->read_fd - 1, 0);
-	raw_syscall3(SYS_close_range, janitor->read_fd + 1, ~0U, 0);
+		HL_RAW3(SYS_close_range, 0, janitor->read_fd - 1, 0);
+	HL_RAW3(SYS_close_range, janitor->read_fd + 1, ~0U, 0);
 	do {
-		n = raw_syscall3(SYS_read, janitor->read_fd, &byte, 1);
+		n = HL_RAW3(SYS_read, janitor->read_fd, &byte, 1);
 	} while (n == -EINTR);
 	if (n != 0)
-		return;
+		return 0;
 	/* Nobody is left to be told when this fails. */
-	if (confine_cgroup_remove_dirs(janitor->cgroup->dirs, janitor->cgroup->dirs_len) != 0)
-		return;
+	return confine_cgroup_remove_dirs(janitor->cgroup->dirs, janitor->cgroup->dirs_len);
 }
 
 static int
 janitor_clone(struct janitor *janitor, struct hl_err *err)
 {
 	sigset_t all, old;
-	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&janitor->pidfd,
-		.exit_signal = 0, /* no SIGCHLD to the launcher's loop */
-		.stack = (uint64_t)(uintptr_t)janitor->stack,
-		.stack_size = STACK_SIZE,
-	};
 
 	/* Stays blocked in the janitor: only SIGKILL ends it early. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old);
-	long pid = local_clone(&args, janitor_run, janitor);
+	/* No signal at its end: no SIGCHLD to the launcher's loop. */
+	long pid = hl_raw_clone(CLONE_VM | CLONE_PIDFD, (char *)janitor->stack + STACK_SIZE,
+	    &janitor->pidfd, janitor_run, janitor);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (pid >= 0)
 		return 0;

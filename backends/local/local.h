@@ -105,7 +105,8 @@ enum child_step {
 
 const char *child_step_text(enum child_step step);
 
-/* Everything the child needs, made before clone3. The child shares this memory until it execs. */
+/* Everything the child needs, made before the clone. The child shares this memory until it execs.
+ */
 struct child_plan {
 	bool has_user_ns;
 	bool is_dumpable; /* of the launcher: put back after the id maps are written */

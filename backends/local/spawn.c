@@ -1,5 +1,5 @@
 /*
- * Makes the child: clone3(2) with the sandbox's namespaces, on the launcher's memory and a stack of
+ * Makes the child: clone(2) with the sandbox's namespaces, on the launcher's memory and a stack of
  * its own (CLONE_VM | CLONE_VFORK). That saves the copy of the page tables, which is most of what
  * fork costs, and makes the report of a failed step a plain write to memory.
  *
@@ -28,7 +28,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/local/clone.h"
 #include "backends/local/local.h"
 
 #include "base/banned.h"
@@ -48,7 +47,7 @@ struct starter {
 	pthread_t thread;
 	sem_t has_started; /* or has failed to */
 	sem_t may_leave;
-	long pid; /* or -errno of clone3 */
+	long pid; /* or -errno of clone */
 	int pidfd;
 	bool has_thread, was_waited_for, is_dead;
 };
@@ -66,10 +65,12 @@ child_step_text(enum child_step step)
 	return (unsigned)step < CHILD_STEP_MAX ? texts[step] : "unknown";
 }
 
-static void
+/* Comes back only on failure, which stands in the plan. */
+static int
 run_child(void *context)
 {
 	child_run(context);
+	return 127;
 }
 
 struct cause_row {
@@ -87,7 +88,7 @@ static const struct cause_row user_ns_causes[] = {
 	    " kernel.apparmor_restrict_unprivileged_userns=0" },
 };
 
-/* Which switch of the host stands in the way; the errno of clone3 alone does not say. */
+/* Which switch of the host stands in the way; the errno of clone alone does not say. */
 static void
 explain_user_ns(struct hl_err *err)
 {
@@ -165,15 +166,10 @@ static void *
 starter_run(void *context)
 {
 	struct starter *starter = context;
-	struct clone_args args = {
-		.flags = starter->namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&starter->pidfd,
-		.exit_signal = SIGCHLD,
-		.stack = (uint64_t)(uintptr_t)starter->stack,
-		.stack_size = STACK_SIZE,
-	};
 
-	starter->pid = local_clone(&args, run_child, &starter->child);
+	starter->pid =
+	    hl_raw_clone(starter->namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+		(char *)starter->stack + STACK_SIZE, &starter->pidfd, run_child, &starter->child);
 	sem_post(&starter->has_started);
 	while (sem_wait(&starter->may_leave) != 0)
 		;

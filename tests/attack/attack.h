@@ -50,5 +50,7 @@ const char *tagged(const char *prefix);
 long connect_abstract(const char *name);
 /* Is text in the file? 0 yes, ABSENT no, -errno. */
 long file_has(const char *path, const char *text);
+/* Is a process of that name in our /proc? */
+long see_process(const char *name);
 
 #endif

@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -48,18 +47,7 @@ status_of_host(void)
 static long
 see_sibling(void)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *item;
-	char path[300];
-
-	if (dir == NULL)
-		return -(long)errno;
-	while ((item = readdir(dir)) != NULL) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", item->d_name);
-		if (file_has(path, "hl-sibling") == 0)
-			return 0;
-	}
-	return ABSENT;
+	return see_process("hl-sibling");
 }
 
 /* Both have a /tmp; not the same one. */

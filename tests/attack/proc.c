@@ -182,9 +182,8 @@ core_limit(void)
 	return limit.rlim_cur == 1 ? ABSENT : 0;
 }
 
-/* Is the script's own process, outside, to be seen? */
-static long
-see_host(void)
+long
+see_process(const char *name)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *item;
@@ -194,10 +193,17 @@ see_host(void)
 		return -(long)errno;
 	while ((item = readdir(dir)) != NULL) {
 		snprintf(path, sizeof(path), "/proc/%s/comm", item->d_name);
-		if (file_has(path, "hl-planted") == 0)
+		if (file_has(path, name) == 0)
 			return 0;
 	}
 	return ABSENT;
+}
+
+/* Is the script's own process, outside, to be seen? */
+static long
+see_host(void)
+{
+	return see_process("hl-planted");
 }
 
 /* Host paths and values in anybody's arguments. */

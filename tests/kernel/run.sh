@@ -41,5 +41,7 @@ if [ "$(id -u)" = 0 ]; then
 	else
 		skip "no setpriv to become an ordinary user"
 	fi
+else
+	skip "not root: nothing was tried as root"
 fi
 exit "$failed"

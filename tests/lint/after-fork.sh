@@ -7,6 +7,11 @@ status=0
 check() {
 	object=$1
 	shift
+	[ -f "$object" ] || {
+		echo "$object: is not there"
+		status=1
+		return
+	}
 	needs=$(nm -u "$object" | awk '{ print $2 }')
 	for symbol in $needs; do
 		case " __stack_chk_fail memset memcpy _GLOBAL_OFFSET_TABLE_ $* " in
@@ -19,10 +24,13 @@ check() {
 	done
 }
 
-check build/launch/backends/local/child.o
+check build/launch/backends/local/child.o hl_raw_syscall
+check build/launch/base/raw.o
 # The same beside the runner's loop: texts are looked at, nothing else of libc is called.
-for part in child supervisor raw; do
-	check build/musl/runner/$part.o strlen strchr strcspn strncmp child_main raw_clone usage_add
+check build/musl/base/raw.o
+for part in child supervisor; do
+	check build/musl/runner/$part.o strlen strchr strcspn strncmp child_main hl_raw_clone hl_raw_syscall \
+		usage_add
 done
 # After the launcher's death: calls of signal-safety(7) only.
 check build/launch/confine/limits_remove.o __errno_location open close read write kill getpid rmdir \

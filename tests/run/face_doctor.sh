@@ -76,7 +76,7 @@ Y
 	like "user: and the row says so" "$(row limits.memory)" 'needed'
 	status_is "root: who can apply it has no such gap" 0 as root "$LAUNCH" doctor --policy "$needs"
 else
-	skip "a limit that the policy needs" "every caller here can apply memory limits"
+	skip "a limit that the policy needs" "needs root, to be a caller who cannot apply it"
 fi
 
 # An engine that answers nonsense, and none at all.

@@ -97,6 +97,8 @@ no_shape_takes_quadratic_time(void **state)
 	/* 5 s, 1 s and 0.2 s once, without sanitizers; 0.1 s now. */
 	assert_true(cost_of("", "%TAG !a! tag:x,2000:\n") < 1);
 	expect_code("HLY-04");
+	assert_true(cost_of(" \n  # a comment\n\n", "%TAG !a! tag:x,2000:\n") < 1);
+	expect_code("HLY-04");
 	assert_true(cost_of(HEAD "env: {set: {", "a: b, ") < 2);
 	assert_true(cost_of(HEAD "owner: ", "\xe2\x80\xae") < 2);
 	expect_code("HLY-12");

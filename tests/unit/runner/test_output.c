@@ -11,20 +11,15 @@
 
 #include <cmocka.h>
 
-#include "runner/loop.h"
+#include "one_call.h"
 
 #include "base/banned.h"
-
-static struct call call;
-static struct init init;
 
 static int
 begin(void **state)
 {
 	(void)state;
-	init = (struct init){ .in_fd = -1, .out_fd = -1, .wake_fd = -1, .calls = &call };
-	hl_buf_init(&init.out, 4 * RUNNER_PAYLOAD_MAX);
-	call_reset(&call, 9);
+	call_begin(9);
 	return 0;
 }
 
@@ -32,8 +27,7 @@ static int
 end(void **state)
 {
 	(void)state;
-	call_close(&call);
-	hl_buf_done(&init.out);
+	call_over();
 	return 0;
 }
 
