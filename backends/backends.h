@@ -424,7 +424,8 @@ int engine_endpoints(const char *state_dir, struct hl_strv *ret_endpoints,
 
 /* Containers of launchers that were killed together with their helper: ours by label, running or
  * not, whose launcher does not live any more. Where nobody can know whether it does (another host,
- * another pid namespace) only one that has ended for a minute. With an error some are left, and
+ * another pid namespace) only one that was made more than a minute ago and
+ * has ended. With an error some are left, and
  * ret_removed is how many are not. */
 int engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
     struct hl_err *err) HL_MUST_CHECK;

@@ -312,7 +312,8 @@ long hl_raw_syscall(long number, const long args[6]);
 
 /* clone(2) onto a stack of its own, whose top is 16-aligned: the child runs main(argument) and ends
  * with what that returns. flags has CLONE_VM, and the signal of its end in the low byte; with
- * CLONE_PIDFD (Linux 5.2) *pidfd is set in the caller. Returns the child's number. */
+ * CLONE_PIDFD (Linux 5.2) *pidfd is set in the caller, to -1 on failure; else NULL. Returns the
+ * child's number. */
 long hl_raw_clone(unsigned long flags, void *stack_top, int *pidfd, int (*main)(void *argument),
     void *argument);
 

@@ -43,8 +43,8 @@ hl_raw_syscall(long number, const long args[6])
 #endif
 }
 
-long
-hl_raw_clone(unsigned long flags, void *stack_top, int *pidfd, int (*main)(void *argument),
+static long
+clone_raw(unsigned long flags, void *stack_top, int *pidfd, int (*main)(void *argument),
     void *argument)
 {
 #if defined(__x86_64__)
@@ -94,4 +94,17 @@ hl_raw_clone(unsigned long flags, void *stack_top, int *pidfd, int (*main)(void 
 #else
 # error "no clone for this architecture"
 #endif
+}
+
+/* The kernel writes the number before its last steps that can fail (a full control group), and
+ * gives it back then: by the time the caller looks it may be another descriptor's. */
+long
+hl_raw_clone(unsigned long flags, void *stack_top, int *pidfd, int (*main)(void *argument),
+    void *argument)
+{
+	long pid = clone_raw(flags, stack_top, pidfd, main, argument);
+
+	if (pid < 0 && pidfd != NULL)
+		*pidfd = -1;
+	return pid;
 }

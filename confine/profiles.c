@@ -20,7 +20,9 @@
 #include "base/banned.h"
 
 enum {
-	HEAD = 4 /* of every program: architecture, its test, the other's end, the number */
+	HEAD = 4, /* of every program: architecture, its test, the other's end, the number */
+	NO_X32 = 2,
+	X32_BIT = 0x40000000 /* __X32_SYSCALL_BIT of asm/unistd.h */
 };
 
 struct profile {
@@ -124,6 +126,16 @@ put_head(enum confine_arch arch, enum confine_profile profile, struct confine_bp
 	return HEAD;
 }
 
+/* The x32 ABI has the same architecture and the same calls under other numbers: what is denied
+ * would go by these. The trees of the profiles let none of them through. */
+static size_t
+put_no_x32(struct confine_bpf *bpf)
+{
+	bpf[0] = (struct confine_bpf){ .code = BPF_JMP | BPF_JGE | BPF_K, .jf = 1, .k = X32_BIT };
+	bpf[1] = (struct confine_bpf){ .code = BPF_RET | BPF_K, .k = SECCOMP_RET_ERRNO | ENOSYS };
+	return NO_X32;
+}
+
 static size_t
 put_denied(enum confine_arch arch, const struct hl_strv *denied, struct confine_bpf *bpf)
 {
@@ -155,13 +167,15 @@ confine_filter(enum confine_arch arch, enum confine_profile profile, const struc
 			return -1;
 	if (base_len == 0 && denied->len == 0)
 		return 0;
-	size_t max = HEAD + 2 * denied->len + (base_len == 0 ? 1 : base_len);
+	size_t max = HEAD + NO_X32 + 2 * denied->len + (base_len == 0 ? 1 : base_len);
 	if (max > CONFINE_BPF_MAX)
 		return hl_err_set(err, HLI_03, "the system call filter is too long");
 	struct confine_bpf *bpf = calloc(max, sizeof(*bpf));
 	if (bpf == NULL)
 		return hl_err_oom(err);
 	size_t len = put_head(arch, profile, bpf);
+	if (base_len == 0 && arch == CONFINE_ARCH_X86_64)
+		len += put_no_x32(bpf + len);
 	len += put_denied(arch, denied, bpf + len);
 	if (base_len == 0) {
 		bpf[len++] =
@@ -186,6 +200,13 @@ is_denied(const struct hl_strv *denied, const char *name, size_t len)
 	return false;
 }
 
+/* Behind another object of the list. */
+static bool
+needs_comma(const struct hl_buf *out)
+{
+	return out->len > 0 && out->data[out->len - 1] == '}';
+}
+
 /* One rule, {"names":["a","b"],...}: what is left of it when the denied names are out. */
 static void
 put_rule(struct hl_buf *out, const char *rule, size_t len, const struct hl_strv *denied)
@@ -194,7 +215,7 @@ put_rule(struct hl_buf *out, const char *rule, size_t len, const struct hl_strv 
 	const char *name = rule + sizeof(head) - 1;
 	size_t before = out->len, kept = 0;
 
-	hl_buf_puts(out, before > 0 && out->data[before - 1] == '}' ? "," : "");
+	hl_buf_puts(out, needs_comma(out) ? "," : "");
 	hl_buf_puts(out, head);
 	while (*name == '"') {
 		const char *end = strchr(name + 1, '"');
@@ -232,7 +253,7 @@ put_denied_rules(struct hl_buf *out, const struct hl_strv *denied)
 		const struct seccomp_number *row = find(denied->v[i]);
 		hl_buf_putf(out,
 		    "%s{\"names\":[\"%s\"],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":%d}",
-		    out->data[out->len - 1] == '}' ? "," : "", denied->v[i],
+		    needs_comma(out) ? "," : "", denied->v[i],
 		    row != NULL && row->is_absent ? ENOSYS : EPERM);
 	}
 }

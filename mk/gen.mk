@@ -9,8 +9,8 @@ $(B)/gen/levels.h: mk/embed-text.sh $(wildcard policy/levels/*.yaml)
 # Descriptions and schemas of the MCP tools: JSON, a line a string, joined again when they are told.
 $(B)/gen/mcp_tools.h: launcher/mcp_tools.json
 	@mkdir -p $(@D)
-	$(Q){ echo 'static const char *const tool_lines[] = {'; \
-		sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/\t"&",/' $<; echo '};'; } >$@
+	$(Q){ echo 'static const char *const tool_lines[] = {' && \
+		sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/\t"&",/' $< && echo '};'; } >$@
 
 # The generator runs at build time, on this machine, with libseccomp; the launcher does not need it.
 $(B)/gen-seccomp: confine/gen/gen-seccomp.c confine/gen/rules.h confine/syscalls.def

@@ -4,6 +4,7 @@
  * "engines/SHA256-OF-THE-ENDPOINT", with the endpoint in it.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ take_file(int dir, const char *name, struct hl_strv *endpoints)
 	int fd HL_AUTO_FD = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	hl_buf_init(&text, ENDPOINT_MAX);
-	if (fd < 0 || hl_read_file(fd, &text, name, HLB_57, &ignored) < 0)
+	if (fd < 0 || hl_read_file(fd, &text, name, HLI_03, &ignored) < 0)
 		return;
 	hl_sha256_text(text.data, text.len, sha256);
 	if (text.data[0] == '/' && strlen(text.data) == text.len && strcmp(sha256, name) == 0)
@@ -62,6 +63,8 @@ engine_endpoints(const char *state_dir, struct hl_strv *ret_endpoints, struct hl
 		return hl_err_oom(err);
 	}
 	DIR *dir = opendir(path);
+	if (dir == NULL && errno != ENOENT)
+		return hl_err_sys(err, HLB_57, "cannot list '%.300s'", path);
 	while (dir != NULL && (entry = readdir(dir)) != NULL &&
 	       ret_endpoints->len < ENGINE_ENDPOINTS_MAX)
 		take_file(dirfd(dir), entry->d_name, ret_endpoints);

@@ -6,8 +6,11 @@
  */
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +36,17 @@ read_small(const char *path, struct hl_buf *text)
 }
 
 /* The start time of a process, "0" when there is none: a zombie is none, its parent only has not
- * looked. Fields of /proc/PID/stat are counted behind the name in parentheses (proc(5)). */
-static void
+ * looked. false when it cannot be read. Fields of /proc/PID/stat are counted behind the name in
+ * parentheses (proc(5)). */
+static bool
 start_time(const char *path, char text[32])
 {
 	struct hl_buf stat;
 
 	snprintf(text, 32, "0");
 	hl_buf_init(&stat, STAT_MAX);
-	if (read_small(path, &stat)) {
+	bool is_read = read_small(path, &stat);
+	if (is_read) {
 		const char *at = strrchr(stat.data, ')');
 		bool is_alive = true;
 		for (int field = 2; at != NULL && field < FIELD_START; field++) {
@@ -54,6 +59,7 @@ start_time(const char *path, char text[32])
 	}
 	text[strcspn(text, " ")] = '\0';
 	hl_buf_done(&stat);
+	return is_read;
 }
 
 /* ":namespace:boot" of this process: the end of an owner that is here. */
@@ -79,8 +85,20 @@ docker_owner(char owner[DOCKER_OWNER_SIZE])
 	char here[DOCKER_OWNER_SIZE], started[32];
 
 	put_here(here);
-	start_time("/proc/self/stat", started);
+	(void)!start_time("/proc/self/stat", started); /* "0" is nobody's: never taken for dead */
 	snprintf(owner, DOCKER_OWNER_SIZE, "%d:%s%.80s", (int)getpid(), started, here);
+}
+
+static bool
+is_gone(const char *owner, size_t pid_len)
+{
+	char text[16];
+	uint64_t pid;
+	struct hl_err ignored;
+
+	snprintf(text, sizeof(text), "%.*s", (int)pid_len, owner);
+	return hl_parse_u64(text, 1, INT_MAX, &pid, &ignored) == 0 && kill((pid_t)pid, 0) != 0 &&
+	       errno == ESRCH;
 }
 
 enum docker_owner_state
@@ -101,7 +119,12 @@ docker_owner_look(const char *owner)
 	if (strcmp(start + start_len, here) != 0 || here[strlen(here) - 1] == ':')
 		return DOCKER_OWNER_ELSEWHERE;
 	snprintf(path, sizeof(path), "/proc/%.*s/stat", (int)pid_len, owner);
-	start_time(path, started);
+	/* One that is there and cannot be looked at (hidepid, another user's) is not dead. */
+	bool is_read = start_time(path, started);
+	if (!is_read && !is_gone(owner, pid_len))
+		return DOCKER_OWNER_ELSEWHERE;
+	if (start_len == 1 && start[0] == '0')
+		return DOCKER_OWNER_ELSEWHERE;
 	bool lives = strlen(started) == start_len && memcmp(started, start, start_len) == 0;
 	return lives ? DOCKER_OWNER_LIVES : DOCKER_OWNER_DEAD;
 }

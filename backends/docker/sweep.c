@@ -11,7 +11,7 @@
 #include "base/banned.h"
 
 /* Of an owner that is not here nobody can say whether it lives: its container is left alone while
- * it runs, and goes when it has ended for a while. */
+ * it runs, and goes when it has ended and is not just made. */
 static bool
 is_left(const char *owner, const char *ended)
 {
@@ -85,7 +85,9 @@ engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
 		status = ask_list(&helper, &items, err);
 	}
 	/* One that cannot be removed does not keep the others; it is told behind them. */
-	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= items.len && !helper.is_broken;
+	/* A list that was refused is no list, however much of it was read. */
+	const size_t len = status == 0 ? items.len : 0;
+	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= len && !helper.is_broken;
 	     i += ENGINE_LIST_FIELDS) {
 		if (!is_left(items.v[i + 2], items.v[i + 3]))
 			continue;

@@ -59,8 +59,9 @@ step_session(const struct child_plan *plan)
 
 /* user_namespaces(7): one line with our own ids, and setgroups denied before gid_map, is what an
  * unprivileged process may write itself. The files belong to root while the process is not
- * dumpable, so it is for these three writes; the launcher shares the flag with us and waits
- * meanwhile. */
+ * dumpable, so it is for these three writes, and with it the launcher, which shares the memory that
+ * the flag belongs to and goes on meanwhile: begun first of all, this comes before the launcher has
+ * read a policy in all but a slow start. */
 static long
 step_maps(const struct child_plan *plan)
 {

@@ -140,10 +140,12 @@ groups_remove(struct groups *groups, struct hl_err *err)
 {
 	if (!groups->is_made)
 		return 0;
-	groups->is_made = false;
 	bool was_oom = confine_cgroup_was_oom(&groups->cgroup);
-	int status = confine_cgroup_remove(&groups->cgroup, err);
-	if (status == 0 && was_oom) {
+	if (confine_cgroup_remove(&groups->cgroup, err) != 0)
+		return -1; /* to be tried again, and the janitor stays */
+	groups->is_made = false;
+	int status = 0;
+	if (was_oom) {
 		struct hl_buf size HL_AUTO(hl_buf_done) = { 0 };
 		hl_buf_init(&size, 64);
 		hl_buf_put_size(&size, groups->memory);

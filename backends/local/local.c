@@ -85,13 +85,12 @@ take_back(struct backend_early *own, struct hl_err *err)
 static void
 backend_abandon(struct backend_early *early)
 {
-	struct hl_err err;
+	struct hl_err ignored = { 0 };
 
 	if (early == NULL)
 		return;
 	/* A group that stays is empty and was nobody's run: there is nothing to tell. */
-	if (take_back(early, &err) != 0)
-		err.code = HL_OK;
+	(void)!take_back(early, &ignored);
 	release(early);
 }
 
@@ -167,6 +166,12 @@ is_closed_inside(const struct plan *plan, const char *path)
 			continue;
 		is_writable = is_writable || mount->is_writable;
 		is_closed = is_closed || !mount->is_writable;
+	}
+	if (plan->home.src != NULL && hl_path_is_beneath(path, plan->home.src)) {
+		/* host.c makes the home's own policies read-only. */
+		HL_AUTO_FREE char *folder = hl_path_normalise(plan->home.src, ".hermes");
+		is_writable = true;
+		is_closed = is_closed || folder == NULL || hl_path_is_beneath(path, folder);
 	}
 	return is_closed && is_writable;
 }
@@ -289,6 +294,15 @@ start(const struct plan *plan, const struct control_gaps *gaps, struct backend_e
 	return groups_enter(&own->groups, starter_pid(own->starter), err);
 }
 
+/* Without a pid namespace it is the runner that ends what the command left, when its stream ends.
+ */
+static void
+end_stream(const struct sandbox *sandbox)
+{
+	if (sandbox->stream >= 0)
+		shutdown(sandbox->stream, SHUT_RDWR);
+}
+
 static int
 backend_start(const struct plan *plan, const struct lowered *lowered,
     const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err)
@@ -304,6 +318,7 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
 	if (check_enforceable(plan, lowered, err) != 0 || start(plan, gaps, own, err) != 0 ||
 	    fill_sandbox(own, &sandbox, err) != 0 ||
 	    encode_lock(lowered, gaps, &sandbox, err) != 0) {
+		end_stream(&sandbox);
 		if (take_back(own, &ignored) != 0)
 			hl_err_wrap(err, "%.150s, after", ignored.msg);
 		release(own);
@@ -321,10 +336,7 @@ backend_stop(struct sandbox *sandbox, struct hl_err *err)
 {
 	if (sandbox->private_data == NULL)
 		return 0;
-	/* Without a pid namespace it is the runner that ends what the command left, when its stream
-	 * ends. */
-	if (sandbox->stream >= 0)
-		shutdown(sandbox->stream, SHUT_RDWR);
+	end_stream(sandbox);
 	return take_back(sandbox->private_data, err);
 }
 

@@ -94,7 +94,8 @@ static const struct rule rules[] = {
 		IS_NOT(0, UINT32_MAX) } } },
 	/* Process 1 is the runner, which has the command's user: its limits and its share of the
 	 * processor are not the command's to change. Targets are a process, a group or, in all
-	 * else, a thread; the runner leads group 1 and has one thread. */
+	 * else, a thread; the runner leads group 1 and has one thread. By user (PRIO_USER,
+	 * IOPRIO_WHO_USER) a command reaches it together with itself: to a worse place only. */
 	{ "prlimit64", DEFAULT, true, { { IS(0, 1) } } },
 	{ "sched_setaffinity", DEFAULT, true, { { IS(0, 1) } } },
 	{ "sched_setattr", DEFAULT, true, { { IS(0, 1) } } },

@@ -215,8 +215,15 @@ test_proc_sys_as_root(void **state)
 	launch_lock_full(&lock);
 	lock.confinement.uid = lock.confinement.gid = 0;
 	if (!launch_is_root()) {
-		/* Who is not root does not become it by a lock that says so. */
+		/* Who is not root does not become it by a lock that says so, nor does a file
+		 * system become root's: that id is not of this user namespace. */
 		const char *const words[] = { "true", NULL };
+		launch_run(&lock, 0, words, &result);
+		assert_true(result.has_error);
+		assert_int_equal(result.error.step, CONFINE_STEP_DEV);
+		launch_lock_none(&lock);
+		lock.confinement.flags |= CONFINE_IDENTITY;
+		lock.confinement.uid = lock.confinement.gid = 0;
 		launch_run(&lock, 0, words, &result);
 		assert_true(result.has_error);
 		assert_int_equal(result.error.step, CONFINE_STEP_IDENTITY);

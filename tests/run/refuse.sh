@@ -120,7 +120,23 @@ for caller in $CALLERS; do
 	like "$caller: HLB-23 is told" "$out" 'HLB-23'
 	echo data >"$TMP/work.$caller/data"
 	status_is "$caller: another file as stdin is fine (sibling)" 0 as "$caller" bash -c '"$1" -- cat <data' - "$LAUNCH"
-	rm -rf "$TMP/work.$caller/.hermes" "$TMP/work.$caller/inside.yaml" "$TMP/work.$caller/data"
+	mkdir -p "$TMP/house.$caller/.hermes"
+	echo planted >"$TMP/house.$caller/.hermes/policy.yaml"
+	echo data >"$TMP/house.$caller/data"
+	[ "$caller" != user ] || chown -R $NOBODY "$TMP/house.$caller"
+	bound=$(policy "bound-$caller" <<Y
+version: 1
+id: test/bound
+level: open@1
+backends: [local]
+local: {isolation: confined}
+fs: {home: {kind: bind, src: "$TMP/house.$caller"}}
+Y
+	)
+	status_is "$caller: a policy of a bound home as stdin (HLB-23)" 125 as "$caller" bash -c '"$1" --policy "$2" -- cat <"$3/.hermes/policy.yaml"' - "$LAUNCH" "$bound" "$TMP/house.$caller"
+	like "$caller: it is told so" "$out" 'HLB-23'
+	status_is "$caller: another file of that home is fine (sibling)" 0 as "$caller" bash -c '"$1" --policy "$2" -- cat <"$3/data"' - "$LAUNCH" "$bound" "$TMP/house.$caller"
+	rm -rf "$TMP/work.$caller/.hermes" "$TMP/work.$caller/inside.yaml" "$TMP/work.$caller/data" "$TMP/house.$caller"
 	[ "$caller" != root ] || chmod 777 "$TMP/work.root"
 
 	if [ "$caller" = user ]; then

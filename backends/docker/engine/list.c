@@ -26,7 +26,7 @@ has_ended(const json_t *item)
 	uint64_t created = inspect_u64(item, "Created");
 	time_t now = time(NULL);
 
-	if (state == NULL || now < 0 || created + YOUNG_S > (uint64_t)now)
+	if (state == NULL || now < 0 || created == 0 || created + YOUNG_S > (uint64_t)now)
 		return false;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(states); i++)
 		if (strcmp(states[i], state) == 0)
@@ -52,7 +52,8 @@ take_item(const json_t *item, struct hl_strv *items)
 	const char *owner = label(item, DOCKER_LABEL_OWNER);
 
 	if (name == NULL || name[0] != '/' || strlen(name) > NAME_MAX_LEN || run == NULL ||
-	    owner == NULL || strchr(name + 1, '/') != NULL || items->len + 4 > items->max)
+	    owner == NULL || strchr(name + 1, '/') != NULL ||
+	    items->len + ENGINE_LIST_FIELDS > items->max)
 		return;
 	hl_strv_add(items, name + 1);
 	hl_strv_add(items, run);

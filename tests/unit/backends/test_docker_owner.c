@@ -74,6 +74,9 @@ elsewhere_nobody_knows(void **state)
 	const char *boot = strrchr(owner, ':');
 	snprintf(other, sizeof(other), "%.*s:1%s", (int)(space - owner), owner, boot);
 	assert_int_equal(docker_owner_look(other), DOCKER_OWNER_ELSEWHERE);
+	/* Who could not read its own start wrote 0: nobody's, which proves nothing. */
+	snprintf(other, sizeof(other), "%d:0%s", (int)getpid(), space);
+	assert_int_equal(docker_owner_look(other), DOCKER_OWNER_ELSEWHERE);
 	snprintf(other, sizeof(other), "%.*s:another-boot", (int)(boot - owner), owner);
 	assert_int_equal(docker_owner_look(other), DOCKER_OWNER_ELSEWHERE);
 }
