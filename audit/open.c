@@ -23,7 +23,8 @@ static const char unfinished[] = ".new";
 static void
 read_boot(char boot[9])
 {
-	int HL_AUTO_FD fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	int HL_AUTO_FD fd =
+	    openat(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
 	/* Tells reboots apart, nothing depends on it. */
 	memcpy(boot, "00000000", 9);

@@ -102,20 +102,21 @@ hl_buf_putc(struct hl_buf *buf, char byte)
 void
 hl_buf_vputf(struct hl_buf *buf, const char *format, va_list ap)
 {
+	size_t room = buf->failed ? 0 : buf->capacity - buf->len;
 	va_list again;
 
+	/* Most of what is written fits; what does not is formatted twice. */
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, format, again);
+	int n = vsnprintf(room > 0 ? buf->data + buf->len : NULL, room, format, again);
 	va_end(again);
-	if (n < 0) {
-		buf->failed = true;
+	buf->failed = buf->failed || n < 0;
+	if (n <= 0 || !reserve(buf, (size_t)n)) {
+		if (room > 0)
+			buf->data[buf->len] = '\0';
 		return;
 	}
-	if (!reserve(buf, (size_t)n))
-		return;
-	if (n == 0)
-		return;
-	vsnprintf(buf->data + buf->len, (size_t)n + 1, format, ap);
+	if ((size_t)n >= room)
+		vsnprintf(buf->data + buf->len, (size_t)n + 1, format, ap);
 	buf->len += (size_t)n;
 }
 

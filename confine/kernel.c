@@ -95,7 +95,7 @@ static char
 setting(const char *path)
 {
 	char byte = '\0';
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return '\0';

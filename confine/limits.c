@@ -128,7 +128,7 @@ open_file(const struct making *making, const char *dir, const char *file, int fl
 	}
 	if ((flags & O_ACCMODE) != O_RDONLY)
 		flags |= making->host->open_flags;
-	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return openat(AT_FDCWD, path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 static int
@@ -299,7 +299,7 @@ static bool
 has_swap(const struct making *making)
 {
 	char text[512];
-	HL_AUTO_FD int fd = open(making->host->swaps, O_RDONLY | O_CLOEXEC);
+	HL_AUTO_FD int fd = openat(AT_FDCWD, making->host->swaps, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : hl_read_full(fd, text, sizeof(text) - 1);
 
 	if (n < 0)

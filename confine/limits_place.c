@@ -23,7 +23,7 @@ static int
 read_text(const char *path, struct hl_buf *ret_text)
 {
 	struct hl_err ignored = { 0 };
-	HL_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	HL_AUTO_FD int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	hl_buf_init(ret_text, PROC_FILE_MAX);

@@ -54,30 +54,47 @@ find_programs(struct host *host, struct hl_err *err)
 }
 
 int
-host_facts(const struct request *request, struct host *ret_host, struct hl_err *err)
+host_programs(struct host *ret_host, struct hl_err *err)
 {
-	char cwd[PATH_MAX];
-	struct host host = {
-		.uid = getuid(),
-		.gid = getgid(),
-		.environ_ = environ,
-		.state_dir = request->state_dir,
-	};
+	struct host host = { .uid = getuid(), .gid = getgid() };
 
 	/* A set-user-ID launcher would judge one user's policy with another's rights. */
-	if (getuid() != geteuid() || getgid() != getegid())
+	if (host.uid != geteuid() || host.gid != getegid())
 		return hl_err_set(err, HLI_02,
 		    "hermes-launch must not be set-user-ID or set-group-ID");
+	if (find_programs(&host, err) != 0)
+		return -1;
+	*ret_host = host;
+	return 0;
+}
+
+int
+host_caller(const struct request *request, struct host *host, struct hl_err *err)
+{
+	char cwd[PATH_MAX];
+	struct account account;
+
+	host->environ_ = environ;
+	host->state_dir = request->state_dir;
 	if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/')
 		return hl_err_sys(err, HLU_02, "cannot tell the working directory");
-	host.cwd = strdup(cwd);
-	if (host.cwd == NULL)
+	host->cwd = strdup(cwd);
+	if (host->cwd == NULL)
 		return hl_err_oom(err);
-	struct account account;
-	if (host_account(host.uid, &account, err) != 0 || find_programs(&host, err) != 0)
+	if (host_account(host->uid, &account, err) != 0)
 		return -1;
-	host.user = account.user;
-	host.home = account.home;
+	host->user = account.user;
+	host->home = account.home;
+	return 0;
+}
+
+int
+host_facts(const struct request *request, struct host *ret_host, struct hl_err *err)
+{
+	struct host host;
+
+	if (host_programs(&host, err) != 0 || host_caller(request, &host, err) != 0)
+		return -1;
 	*ret_host = host;
 	return 0;
 }

@@ -187,9 +187,13 @@ struct account {
 int host_account(uid_t uid, struct account *ret_account, struct hl_err *err) HL_MUST_CHECK;
 void host_account_done(struct account *account);
 
-/* This machine and this caller; strings live as long as the process. */
+/* This machine and this caller; strings live as long as the process. In two halves for a run, which
+ * begins its sandbox between them: ids and programs (a set-user-ID launcher is refused), and then
+ * who calls from where. */
 int host_facts(const struct request *request, struct host *ret_host,
     struct hl_err *err) HL_MUST_CHECK;
+int host_programs(struct host *ret_host, struct hl_err *err) HL_MUST_CHECK;
+int host_caller(const struct request *request, struct host *host, struct hl_err *err) HL_MUST_CHECK;
 
 /* /etc/hermes-launch/policy.d; a build with HL_TEST_HOST_DIR reads the variable of that name. */
 const char *host_policy_dir(void);

@@ -46,33 +46,60 @@ deny_list_done(struct deny_list *list)
 		free(list->items[i].path);
 	free(list->items);
 	free(list->home);
-	free(list->parent);
-	free(list->parent_settled);
+	for (size_t i = 0; i < list->parents_len; i++) {
+		free(list->parents[i].path);
+		free(list->parents[i].settled);
+	}
 	for (size_t i = 0; i < DENY_HOMES; i++)
 		hl_strv_done(&list->homes[i].names);
 	*list = (struct deny_list){ 0 };
 }
 
-/* plan_path_settle(), but rows of one directory follow each other, so that its name is looked up
- * once; the last component costs one call unless it is a link. Fills exists, dev and ino. */
+/* plan_path_settle() of a directory. Rows share few directories, many of which are not there, so
+ * what was found is kept, and of one that is not there the one above is asked. Borrowed; NULL = no
+ * memory. */
+static const char *
+settle_parent(struct deny_list *list, const char *path, size_t len)
+{
+	HL_AUTO_FREE char *name = strndup(path, len);
+	HL_AUTO_FREE char *settled = NULL;
+	struct stat st;
+
+	for (size_t i = 0; name != NULL && i < list->parents_len; i++)
+		if (strcmp(list->parents[i].path, name) == 0)
+			return list->parents[i].settled;
+	size_t above = name != NULL ? (size_t)(strrchr(name, '/') - name) : 0;
+	bool is_missing = above > 0 && lstat(name, &st) != 0 && errno == ENOENT;
+	if (is_missing) {
+		const char *there = settle_parent(list, path, above);
+		settled = there != NULL ? hl_path_normalise(there, name + above + 1) : NULL;
+	} else if (name != NULL) {
+		settled = plan_path_settle(name);
+	}
+	if (settled == NULL)
+		return NULL;
+	/* The last place is for whatever comes when the others are taken. */
+	if (list->parents_len == DENY_PARENTS) {
+		list->parents_len--;
+		free(list->parents[list->parents_len].path);
+		free(list->parents[list->parents_len].settled);
+	}
+	list->parents[list->parents_len].path = HL_TAKE_PTR(name);
+	list->parents[list->parents_len].settled = HL_TAKE_PTR(settled);
+	return list->parents[list->parents_len++].settled;
+}
+
+/* The last component costs one call unless it is a link. Fills exists, dev and ino. */
 static char *
 settle(struct deny_list *list, const char *path, struct deny_entry *entry)
 {
 	size_t len = (size_t)(strrchr(path, '/') - path);
 	struct stat st;
 
-	if (len == 0)
-		len = 1;
-	if (list->parent == NULL || strlen(list->parent) != len ||
-	    strncmp(list->parent, path, len) != 0) {
-		free(list->parent);
-		free(list->parent_settled);
-		list->parent = strndup(path, len);
-		list->parent_settled = list->parent != NULL ? plan_path_settle(list->parent) : NULL;
-		if (list->parent_settled == NULL)
-			return NULL;
-	}
-	char *settled = hl_path_normalise(list->parent_settled, strrchr(path, '/') + 1);
+	const char *parent = settle_parent(list, path, len > 0 ? len : 1);
+	if (parent == NULL)
+		return NULL;
+	char *settled = hl_path_normalise(parent, strrchr(path, '/') + 1);
 	if (settled == NULL || lstat(settled, &st) != 0)
 		return settled;
 	if (S_ISLNK(st.st_mode)) {

@@ -59,6 +59,7 @@ struct deny_entry {
 
 enum {
 	DENY_HOMES = 2, /* the caller's and root's */
+	DENY_PARENTS = 16,
 	DENY_HOME_NAMES_MAX = 4096
 };
 
@@ -72,8 +73,11 @@ struct deny_list {
 	struct deny_entry *items;
 	size_t len, capacity;
 	char *home; /* of the caller, settled */
-	char *parent,
-	    *parent_settled; /* directory of the last entry, and the kernel's name of it */
+	/* Directories of entries, and the kernel's names of them. */
+	struct {
+		char *path, *settled;
+	} parents[DENY_PARENTS];
+	size_t parents_len;
 	struct deny_home homes[DENY_HOMES];
 	unsigned dirs_read; /* against PLAN_DENY_WALK_MAX */
 };

@@ -31,7 +31,7 @@ plan_source_resolve(const char *path, struct plan_source *ret_source, struct hl_
 {
 	struct stat opened, named;
 
-	HL_AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
+	HL_AUTO_FD int fd = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return hl_err_sys(err, HLU_10, "cannot use '%s'", path);
 	if (fstat(fd, &opened) != 0)
@@ -65,7 +65,7 @@ plan_path_settle(const char *path)
 		return strdup(path);
 	memcpy(part, path, len + 1);
 	while (len > 1) {
-		HL_AUTO_FD int fd = open(part, O_PATH | O_CLOEXEC);
+		HL_AUTO_FD int fd = openat(AT_FDCWD, part, O_PATH | O_CLOEXEC);
 		HL_AUTO_FREE char *name = fd >= 0 ? hl_path_of_fd(fd) : NULL;
 		if (name != NULL)
 			return hl_path_normalise(name, path[len] == '/' ? path + len + 1 : ".");

@@ -177,9 +177,11 @@ abandon_early(struct run *run)
 int
 run_settle(struct run *run, struct hl_err *err)
 {
-	if (host_facts(run->request, &run->host, err) != 0)
+	if (host_programs(&run->host, err) != 0)
 		return -1;
 	begin_early(run);
+	if (host_caller(run->request, &run->host, err) != 0)
+		return -1;
 	if (settle_policy(run, err) != 0 || settle_conflicts(run, err) != 0)
 		return -1;
 	const struct plan_input input = {

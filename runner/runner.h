@@ -20,7 +20,8 @@
  *				OUT*		of what the command left running
  *				CLOSED		nothing of the call is left
  *	PING			PONG		the same bytes
- *	GOODBYE					end; so does the end of the stream
+ *	GOODBYE					end; so do the end of the stream, and
+ *						CLOSED of a call that is ALONE
  *
  * The host may send LOCK and SPAWN before it has read HELLO: they wait in the stream. Before HELLO
  * the host skips at most RUNNER_NOISE_MAX bytes that are not the magic (banners, warnings).

@@ -199,9 +199,9 @@ on_exit(struct session *session, struct channel *channel, const struct runner_fr
 static void
 on_closed(struct session *session, struct channel *channel, const struct runner_frame *frame)
 {
-	(void)session;
 	(void)frame;
 	*channel = (struct channel){ .state = CHANNEL_FREE };
+	session->is_over = session->is_alone;
 }
 
 /* A frame, the phase or the channel's states in which it may come, and what it does. */

@@ -77,6 +77,8 @@ struct session {
 	unsigned char *in;
 	size_t in_len, in_capacity;
 	bool in_was_full; /* the last read took all that there was room for */
+	bool is_alone;    /* its one call has the sandbox for itself */
+	bool is_over;     /* and is CLOSED: the end of the stream is what comes next */
 	struct hl_buf out;
 	struct channel channels[RUNNER_CALLS_MAX + 1];
 	unsigned last_channel;

@@ -336,6 +336,7 @@ open_call(struct once *once, struct hl_err *err)
 		return hl_err_oom(err);
 	}
 	spawn.flags |= RUNNER_SPAWN_ALONE;
+	once->session->is_alone = true;
 	call->is_shell = once->asked->is_shell;
 	call->is_sink = true;
 	call->wall_ms = once->asked->wall_ms;

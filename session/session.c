@@ -210,7 +210,8 @@ session_free(struct session *session)
 	session->is_freed = true;
 	session_enter(session);
 	if (session->phase != SESSION_CLOSED) {
-		session_send(session, RUNNER_GOODBYE, 0, NULL, 0);
+		if (!session->is_over)
+			session_send(session, RUNNER_GOODBYE, 0, NULL, 0);
 		session_flush(session);
 		session->phase = SESSION_CLOSED;
 	}
@@ -320,6 +321,10 @@ read_stream(struct session *session)
 	    MSG_DONTWAIT);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
+	if (n == 0 && session->is_over) {
+		close_now(session);
+		return;
+	}
 	if (n <= 0) {
 		bool is_early = session->phase < SESSION_HELLO;
 		session_fail(session, is_early ? HLB_06 : HLB_07,

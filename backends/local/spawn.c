@@ -41,14 +41,16 @@ enum {
 struct starter {
 	struct child_plan child;
 	enum starter_world world;
+	const char *runner_path; /* NULL = the launcher's own copy */
 	uint64_t namespaces;
 	int stream, theirs, runner_fd;
 	void *stack; /* of the child */
 	pthread_t thread;
 	sem_t has_started; /* or has failed to */
 	sem_t may_leave;
-	long pid; /* or -errno of clone */
+	long pid; /* 0 = what is needed before clone failed, which err says; or -errno of clone */
 	int pidfd;
+	struct hl_err err;
 	bool has_thread, was_waited_for, is_dead;
 };
 
@@ -162,14 +164,39 @@ fill_child(struct starter *starter)
 	child->runner_fd = starter->runner_fd;
 }
 
+static int
+prepare(struct starter *starter)
+{
+	struct hl_err *err = &starter->err;
+	int ends[2];
+
+	starter->runner_fd = open_runner(starter->runner_path, err);
+	if (starter->runner_fd < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return hl_err_sys(err, HLB_24, "cannot make a socket pair");
+	starter->stream = raise_fd(ends[0]);
+	starter->theirs = raise_fd(ends[1]);
+	if (starter->stream < 0 || starter->theirs < 0)
+		return hl_err_sys(err, HLB_24, "cannot duplicate a descriptor");
+	starter->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	if (starter->stack == MAP_FAILED)
+		return hl_err_oom(err);
+	fill_child(starter);
+	return 0;
+}
+
 static void *
 starter_run(void *context)
 {
 	struct starter *starter = context;
 
-	starter->pid =
-	    hl_raw_clone(starter->namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
-		(char *)starter->stack + STACK_SIZE, &starter->pidfd, run_child, &starter->child);
+	if (prepare(starter) == 0)
+		starter->pid = hl_raw_clone(starter->namespaces | CLONE_VM | CLONE_VFORK |
+						CLONE_PIDFD | SIGCHLD,
+		    (char *)starter->stack + STACK_SIZE, &starter->pidfd, run_child,
+		    &starter->child);
 	sem_post(&starter->has_started);
 	while (sem_wait(&starter->may_leave) != 0)
 		;
@@ -193,25 +220,6 @@ start_thread(struct starter *starter)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	starter->has_thread = status == 0;
 	return status;
-}
-
-static int
-prepare(struct starter *starter, const char *runner_path, struct hl_err *err)
-{
-	int ends[2];
-
-	starter->runner_fd = open_runner(runner_path, err);
-	if (starter->runner_fd < 0)
-		return -1;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-		return hl_err_sys(err, HLB_24, "cannot make a socket pair");
-	starter->stream = raise_fd(ends[0]);
-	starter->theirs = raise_fd(ends[1]);
-	if (starter->stream < 0 || starter->theirs < 0)
-		return hl_err_sys(err, HLB_24, "cannot duplicate a descriptor");
-	starter->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-	return starter->stack == MAP_FAILED ? hl_err_oom(err) : 0;
 }
 
 enum starter_world
@@ -257,18 +265,14 @@ starter_begin(const char *runner_path, enum starter_world world, struct starter 
 	starter->stream = starter->theirs = starter->runner_fd = starter->pidfd = -1;
 	starter->stack = MAP_FAILED;
 	starter->world = world;
+	starter->runner_path = runner_path;
 	starter->namespaces = namespaces_of(world);
 	starter->child.argument = runner_arguments[world];
 	sem_init(&starter->has_started, 0, 0);
 	sem_init(&starter->may_leave, 0, 0);
-	int status = prepare(starter, runner_path, err);
-	if (status == 0) {
-		fill_child(starter);
-		errno = start_thread(starter);
-		if (errno != 0)
-			status = hl_err_sys(err, HLB_24, "cannot start a thread");
-	}
-	if (status != 0) {
+	errno = start_thread(starter);
+	if (errno != 0) {
+		hl_err_sys(err, HLB_24, "cannot start a thread");
 		starter_end(starter);
 		return -1;
 	}
@@ -293,6 +297,10 @@ int
 starter_wait(struct starter *starter, struct hl_err *err)
 {
 	wait_for_start(starter);
+	if (starter->pid == 0) {
+		*err = starter->err;
+		return -1;
+	}
 	if (starter->pid < 0) {
 		errno = (int)-starter->pid;
 		hl_err_sys(err, HLB_24, "the sandbox's namespaces cannot be made");

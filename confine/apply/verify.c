@@ -172,7 +172,7 @@ verify_status(const struct confinement *confinement, struct confine_failure *ret
 {
 	char text[4096];
 	size_t len = 0;
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	int fd = openat(AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return cannot_read(ret_failure, "/proc/self/status");
@@ -202,7 +202,7 @@ verify_mounts(const struct confinement *confinement, struct confine_failure *ret
 {
 	struct verify_mounts mounts = { .confinement = confinement };
 	char chunk[4096];
-	int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	int fd = openat(AT_FDCWD, "/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
@@ -229,7 +229,7 @@ static int
 verify_descriptors(int keep_fd, struct confine_failure *ret_failure)
 {
 	char entries[2048];
-	int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	long n;
 
 	if (fd < 0)

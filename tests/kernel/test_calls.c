@@ -255,6 +255,22 @@ test_disorder(void **state)
 	}
 }
 
+/* There will be no other: the runner ends by itself, and with it everything below. */
+static void
+test_alone_is_the_end(void **state)
+{
+	(void)state;
+	watch_start(&watch, 0);
+	watch_run(&watch, 1, RUNNER_SPAWN_ALONE, "true");
+	assert_false(watch_next(&watch));
+	assert_int_equal(watch_end(&watch), 0);
+	/* The sibling: any other call leaves it waiting. */
+	watch_start(&watch, 0);
+	watch_run(&watch, 1, 0, "true");
+	assert_true(watch_is_quiet(&watch, 200));
+	assert_int_equal(watch_end(&watch), 0);
+}
+
 static void
 test_disorder_of_calls(void **state)
 {
@@ -277,7 +293,7 @@ test_disorder_of_calls(void **state)
 	watch_expect_broken(&watch);
 	/* and after */
 	watch_start(&watch, 0);
-	watch_run(&watch, 1, RUNNER_SPAWN_ALONE, "true");
+	watch_spawn(&watch, 1, RUNNER_SPAWN_ALONE, "sleep 30");
 	watch_spawn(&watch, 2, 0, "true");
 	watch_expect_broken(&watch);
 	/* state for a call that does not take it */
@@ -396,6 +412,7 @@ main(void)
 		cmocka_unit_test(test_refused_call),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_disorder),
+		cmocka_unit_test(test_alone_is_the_end),
 		cmocka_unit_test(test_disorder_of_calls),
 		cmocka_unit_test(test_soak),
 	};
