@@ -199,6 +199,7 @@ enum {
 struct redactor {
 	struct hl_strv names;
 	unsigned char (*digests)[HL_SHA256_SIZE]; /* of name and value, in the order of names */
+	size_t digests_capacity;
 	struct needle *needles;
 	size_t needles_len;
 	size_t needles_capacity;

@@ -29,6 +29,18 @@ audit_redactor_init(struct redactor *redactor)
 	hl_strv_init(&redactor->names, SECRETS_MAX);
 }
 
+/* They are of values that may be short: whoever has one can guess. */
+static void
+forget_digests(struct redactor *redactor)
+{
+	if (redactor->digests != NULL)
+		explicit_bzero(redactor->digests,
+		    redactor->digests_capacity * sizeof(*redactor->digests));
+	free(redactor->digests);
+	redactor->digests = NULL;
+	redactor->digests_capacity = 0;
+}
+
 void
 audit_redactor_done(struct redactor *redactor)
 {
@@ -37,7 +49,7 @@ audit_redactor_done(struct redactor *redactor)
 		free(redactor->needles[i].text);
 	}
 	free(redactor->needles);
-	free(redactor->digests);
+	forget_digests(redactor);
 	hl_strv_done(&redactor->names);
 	audit_redactor_init(redactor);
 }
@@ -127,29 +139,57 @@ add_lines(struct redactor *redactor, uint32_t secret, const char *value, size_t 
 	return 0;
 }
 
-/* A session is given the same values with every call: they count once. 1: it is there already. */
-static int
-note(struct redactor *redactor, const struct audit_secret *secret, size_t len, struct hl_err *err)
+static void
+digest_of(const struct audit_secret *secret, size_t len, unsigned char digest[HL_SHA256_SIZE])
 {
-	unsigned char digest[HL_SHA256_SIZE];
 	struct hl_sha256 sha;
-	size_t n = redactor->names.len;
 
 	hl_sha256_init(&sha);
 	hl_sha256_update(&sha, secret->name, strlen(secret->name) + 1);
 	hl_sha256_update(&sha, secret->value, len);
 	hl_sha256_final(&sha, digest);
+	explicit_bzero(&sha, sizeof(sha));
+}
+
+static int
+make_digest_room(struct redactor *redactor)
+{
+	size_t len = redactor->names.len, capacity = redactor->digests_capacity;
+
+	if (len < capacity)
+		return 0;
+	capacity = capacity > 0 ? capacity * 2 : 64;
+	unsigned char(*digests)[HL_SHA256_SIZE] = calloc(capacity, sizeof(*digests));
+	if (digests == NULL)
+		return -1;
+	if (len > 0)
+		memcpy(digests, redactor->digests, len * sizeof(*digests));
+	forget_digests(redactor);
+	redactor->digests = digests;
+	redactor->digests_capacity = capacity;
+	return 0;
+}
+
+/* A session is given the same values with every call: they count once. 1: it is there already. */
+static int
+note(struct redactor *redactor, const struct audit_secret *secret, size_t len, struct hl_err *err)
+{
+	unsigned char digest[HL_SHA256_SIZE];
+	size_t n = redactor->names.len;
+	bool is_there = false;
+
+	if (make_digest_room(redactor) != 0)
+		return hl_err_oom(err);
+	digest_of(secret, len, digest);
 	for (size_t i = 0; i < n; i++)
-		if (memcmp(redactor->digests[i], digest, sizeof(digest)) == 0)
-			return 1;
+		is_there = is_there || memcmp(redactor->digests[i], digest, sizeof(digest)) == 0;
+	if (!is_there)
+		memcpy(redactor->digests[n], digest, sizeof(digest));
+	explicit_bzero(digest, sizeof(digest));
+	if (is_there)
+		return 1;
 	if (n >= SECRETS_MAX)
 		return hl_err_set(err, HLI_03, "more than %d values to redact", SECRETS_MAX);
-	unsigned char(*digests)[HL_SHA256_SIZE] =
-	    reallocarray(redactor->digests, n + 1, sizeof(*digests));
-	if (digests == NULL)
-		return hl_err_oom(err);
-	redactor->digests = digests;
-	memcpy(digests[n], digest, sizeof(digest));
 	hl_strv_add(&redactor->names, secret->name);
 	return hl_strv_check(&redactor->names, "values to redact", err);
 }
@@ -172,8 +212,11 @@ audit_redactor_add(struct redactor *redactor, const struct audit_secret *secret,
 		return noted > 0 ? 0 : -1;
 	uint32_t index = (uint32_t)redactor->names.len - 1;
 	if (audit_forms_add(redactor, index, secret->value, len) != 0 ||
-	    add_lines(redactor, index, secret->value, len) != 0)
+	    add_lines(redactor, index, secret->value, len) != 0) {
+		/* Not added: the next attempt is not to find it there. */
+		explicit_bzero(redactor->digests[index], sizeof(redactor->digests[index]));
 		return hl_err_oom(err);
+	}
 	return 0;
 }
 
