@@ -345,21 +345,30 @@ find_all(const struct redactor *redactor, struct redact_state *state, const char
 	merge(&known, &shapes, all);
 }
 
-/* The text before until, which no span crosses. Returns how many places were replaced. */
-static size_t
-put_redacted(const struct redactor *redactor, const struct spans *all, const char *text,
-    size_t until, struct hl_buf *out)
-{
-	size_t done = 0, n = 0;
+/* What of a text is to be put: no span crosses its end. */
+struct part {
+	const char *text;
+	size_t begin, end;
+};
 
-	for (; n < all->len && all->items[n].begin < until; n++) {
-		const struct span *span = &all->items[n];
+/* Returns how many places were replaced. */
+static size_t
+put_redacted(const struct redactor *redactor, const struct spans *all, const struct part *part,
+    struct hl_buf *out)
+{
+	size_t done = part->begin, n = 0;
+
+	for (size_t i = 0; i < all->len && all->items[i].begin < part->end; i++) {
+		const struct span *span = &all->items[i];
+		if (span->end <= part->begin)
+			continue;
 		if (span->begin > done)
-			hl_buf_put(out, text + done, span->begin - done);
+			hl_buf_put(out, part->text + done, span->begin - done);
 		put_marker(redactor, span, out);
 		done = span->end;
+		n++;
 	}
-	hl_buf_put(out, text + done, until - done);
+	hl_buf_put(out, part->text + done, part->end - done);
 	return n;
 }
 
@@ -368,13 +377,14 @@ audit_redact(const struct redactor *redactor, struct redact_state *state, const 
     size_t len, struct hl_buf *out)
 {
 	struct spans all HL_AUTO(spans_done) = { 0 };
+	const struct part part = { text, 0, len };
 
 	find_all(redactor, state, text, len, &all);
 	if (all.failed) {
 		out->failed = true;
 		return 0;
 	}
-	return put_redacted(redactor, &all, text, len, out);
+	return put_redacted(redactor, &all, &part, out);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -383,11 +393,13 @@ audit_redact(const struct redactor *redactor, struct redact_state *state, const 
 struct audit_stream {
 	const struct redactor *redactor;
 	struct hl_buf held;
+	size_t shown; /* of held: passed on before, and may name what follows ("Authorization: ") */
 };
 
 enum {
 	HOLD_MIN = 4096, /* of shapes: the longest is a key in PEM, which is known by its end */
-	HOLD_MAX = 8 << 20
+	HOLD_MAX = 8 << 20,
+	SHOWN_MAX = 4096 /* of a line that is cut: more than any name, and what stands behind it */
 };
 
 struct audit_stream *
@@ -422,6 +434,40 @@ longest_value(const struct redactor *redactor)
 	return longest + 4; /* and what stands beside a form of base 64 */
 }
 
+/* Where the text may be cut, at `until` or before: never inside of a span. What stands in front of
+ * a value and names it is in no span, but it is on the same line: between lines, where there is
+ * one. */
+static size_t
+cut_before(const struct audit_stream *stream, const struct spans *all, size_t until)
+{
+	const char *text = stream->held.data;
+	size_t shown = stream->shown, cut = until;
+
+	do {
+		until = cut;
+		const char *lf = memrchr(text + shown, '\n', until - shown);
+		if (lf != NULL)
+			cut = (size_t)(lf - text) + 1;
+		for (size_t i = all->len; i-- > 0;)
+			if (all->items[i].begin < cut && all->items[i].end > cut)
+				cut = all->items[i].begin;
+	} while (cut < until && cut > shown);
+	return cut > shown ? cut : shown;
+}
+
+/* Forgets what is before until, but for the beginning of the line that was cut. */
+static void
+forget(struct audit_stream *stream, size_t until)
+{
+	struct hl_buf *held = &stream->held;
+	size_t shown = until < SHOWN_MAX ? until : SHOWN_MAX;
+
+	if (until > 0 && held->data[until - 1] == '\n')
+		shown = 0;
+	hl_buf_drop(held, until - shown);
+	stream->shown = shown;
+}
+
 int
 audit_stream_pass(struct audit_stream *stream, const char *bytes, size_t len, bool is_end,
     struct hl_buf *out)
@@ -429,22 +475,21 @@ audit_stream_pass(struct audit_stream *stream, const char *bytes, size_t len, bo
 	struct spans all HL_AUTO(spans_done) = { 0 };
 	struct redact_state state = { 0 };
 	struct hl_buf *held = &stream->held;
-	size_t hold = is_end ? 0 : longest_value(stream->redactor);
+	size_t hold = longest_value(stream->redactor);
 
 	hl_buf_put(held, bytes, len);
 	if (held->failed)
 		return -1;
 	/* Looked at in pieces that are large beside what is held back. */
-	if (!is_end && held->len < 4 * hold)
+	if (!is_end && held->len - stream->shown < 4 * hold)
 		return 0;
 	find_all(stream->redactor, &state, held->data, held->len, &all);
 	if (all.failed)
 		return -1;
-	size_t until = held->len - hold;
-	for (size_t i = 0; i < all.len; i++)
-		if (all.items[i].begin < until && all.items[i].end > until)
-			until = all.items[i].begin;
-	put_redacted(stream->redactor, &all, held->data, until, out);
-	hl_buf_drop(held, until);
+	const struct part part = { held->data, stream->shown,
+		is_end ? held->len : cut_before(stream, &all, held->len - hold) };
+	if (part.end > part.begin)
+		put_redacted(stream->redactor, &all, &part, out);
+	forget(stream, part.end);
 	return out->failed ? -1 : 0;
 }

@@ -68,6 +68,59 @@ test_every_cut_is_as_none(void **state)
 	audit_redactor_done(&audit.redactor);
 }
 
+/* A credential without a known value is told by what stands before it: a cut between the two, with
+ * lines around it or in one that is longer than all that is looked at, shows nothing of it. */
+static void
+test_cut_behind_a_name(void **state)
+{
+	static const struct {
+		const char *text, *value;
+	} cases[] = {
+		{ "Authorization: Bearer abcdefghijklmnop", "abcdefgh" },
+		{ "{\"token\":\"hunter-two-and-more\"}", "hunter-two" },
+		{ "mypassword=hunter-two", "hunter-two" },
+	};
+	static const size_t pieces[] = { 1, 100, 4095, 16400, 1 << 20 };
+	/* The first cut is 3 * (4096 + 4) bytes into the text. */
+	const size_t cut = 12300;
+	struct audit audit = { 0 };
+	struct hl_buf text, out, whole;
+
+	(void)state;
+	audit_redactor_init(&audit.redactor);
+	hl_buf_init(&text, 1 << 20);
+	hl_buf_init(&out, 1 << 20);
+	hl_buf_init(&whole, 1 << 20);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(cases) * HL_ARRAY_SIZE(pieces) * 2; i++) {
+		const size_t kind = i / 2 / HL_ARRAY_SIZE(pieces);
+		const size_t piece = pieces[i / 2 % HL_ARRAY_SIZE(pieces)];
+		const char *filler = i % 2 == 0 ? "a word,\n" : "a word, ";
+		for (size_t at = cut - 60; at <= cut + 8; at++) {
+			struct redact_state shell = { 0 };
+			struct audit_stream *stream = audit_stream_new(&audit);
+			assert_non_null(stream);
+			hl_buf_reset(&text);
+			hl_buf_reset(&out);
+			hl_buf_reset(&whole);
+			while (text.len < at)
+				hl_buf_puts(&text, filler + (8 - (at - text.len) % 8) % 8);
+			assert_int_equal(text.len, at);
+			hl_buf_putf(&text, "%s\n", cases[kind].text);
+			while (text.len < 40000)
+				hl_buf_puts(&text, filler);
+			pass_in_pieces(stream, &text, piece, &out);
+			assert_null(strstr(out.data, cases[kind].value));
+			audit_redact(&audit.redactor, &shell, text.data, text.len, &whole);
+			assert_string_equal(out.data, whole.data);
+			audit_stream_free(stream);
+		}
+	}
+	hl_buf_done(&text);
+	hl_buf_done(&out);
+	hl_buf_done(&whole);
+	audit_redactor_done(&audit.redactor);
+}
+
 /* Without values, and with nothing that looks like one, every byte comes out as it went in. */
 static void
 test_what_is_not_private_is_kept(void **state)
@@ -96,6 +149,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_cut_is_as_none),
+		cmocka_unit_test(test_cut_behind_a_name),
 		cmocka_unit_test(test_what_is_not_private_is_kept),
 	};
 
