@@ -69,7 +69,8 @@ reserve(struct hl_buf *buf, size_t more)
 	memcpy(data, buf->data, buf->len);
 	data[buf->len] = '\0';
 	if (buf->capacity > 0) {
-		explicit_bzero(buf->data, buf->len);
+		/* Behind what is there stands what was dropped. */
+		explicit_bzero(buf->data, buf->capacity);
 		free(buf->data);
 	}
 	buf->data = data;
