@@ -38,7 +38,8 @@ struct walk {
 	pid_t pids[WALK_MAX];
 	size_t len, next;
 	const struct init *init;
-	bool is_ours; /* the children being read are our own: supervisors are spared */
+	bool is_ours;    /* the children being read are our own: supervisors are spared */
+	bool is_partial; /* a list could not be read: there may be more */
 };
 
 static bool
@@ -88,8 +89,10 @@ read_children(struct walk *walk, const char *path)
 	ssize_t n;
 
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		note_unread(walk);
 		return;
+	}
 	while ((n = read(fd, text, sizeof(text))) > 0)
 		for (ssize_t i = 0; i < n; i++) {
 			if (text[i] >= '0' && text[i] <= '9') {
@@ -99,6 +102,8 @@ read_children(struct walk *walk, const char *path)
 			meet(walk, pid);
 			pid = 0;
 		}
+	if (n < 0)
+		note_unread(walk);
 	close(fd);
 }
 
@@ -119,8 +124,10 @@ read_process(struct walk *walk, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		note_unread(walk);
 		return;
+	}
 	while ((n = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0)
 		for (long at = 0; at < n; at += head.size) {
 			memcpy(&head, entries + at, sizeof(head));
@@ -130,17 +137,19 @@ read_process(struct walk *walk, pid_t pid)
 			snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", pid, name);
 			read_children(walk, path);
 		}
+	if (n < 0)
+		note_unread(walk);
 	close(fd);
 }
 
-/* What is below root, or below us without the supervisors and theirs. Returns how many
- * were signalled. */
-static size_t
+/* What is below root, or below us without the supervisors and theirs. True when nothing is. */
+static bool
 walk_tree(const struct init *init, pid_t root, int number)
 {
 	static struct walk walk;
 
 	walk.len = walk.next = 0;
+	walk.is_partial = false;
 	walk.init = init;
 	walk.is_ours = root == 0;
 	if (root == 0)
@@ -156,7 +165,7 @@ walk_tree(const struct init *init, pid_t root, int number)
 		if (number == SIGTERM)
 			kill(walk.pids[i], SIGCONT);
 	}
-	return walk.len;
+	return walk.len == 0 && !walk.is_partial;
 }
 
 void
@@ -224,7 +233,7 @@ note_empty(struct init *init, bool has_children)
 		is_orphaned =
 		    is_orphaned || (call->state != CALL_FREE && call->tree == TREE_ORPHANED);
 	}
-	if (!is_orphaned || (has_children && walk_tree(init, 0, SIGKILL) > 0))
+	if (!is_orphaned || (has_children && !walk_tree(init, 0, SIGKILL)))
 		return;
 	for (uint32_t i = 0; i < init->calls_len; i++)
 		if (init->calls[i].state != CALL_FREE && init->calls[i].tree == TREE_ORPHANED)
