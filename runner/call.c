@@ -265,6 +265,15 @@ call_kill(struct init *init, struct call *call, enum runner_how how)
 		tree_signal(init, call, SIGTERM);
 }
 
+struct call *
+call_of_supervisor(const struct init *init, pid_t pid)
+{
+	for (uint32_t i = 0; i < init->calls_len; i++)
+		if (init->calls[i].supervisor == pid)
+			return &init->calls[i];
+	return NULL;
+}
+
 /* A supervisor that ends before its call is empty was killed; what it had is ours now. */
 void
 call_lost_supervisor(struct call *call)
@@ -290,7 +299,7 @@ begin_ending(struct call *call, uint64_t now)
 	call->give_up_ms = now + RUNNER_GRACE_MS;
 	call->next_kill_ms = now;
 	/* In the middle of an exec that does not end: see child_main. */
-	if (call->state == CALL_STARTING && call->tree == TREE_SUPERVISED)
+	if (call->state == CALL_STARTING && call->tree == TREE_SUPERVISED && call->supervisor > 0)
 		kill(call->supervisor, SIGKILL);
 }
 

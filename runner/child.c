@@ -24,10 +24,6 @@
 # define SYS_landlock_restrict_self 446
 #endif
 
-enum {
-	KERNEL_SIGSET_SIZE = 8
-};
-
 static int
 fail(struct task *task, enum task_step step, long status, const char *subject)
 {
@@ -68,11 +64,13 @@ set_stdio(struct task *task)
 static int
 set_group(struct task *task)
 {
+	long status;
+
 	if ((task->spawn->flags & RUNNER_SPAWN_PTY) == 0) {
-		HL_RAW3(SYS_setpgid, 0, 0, 0);
-		return 0;
+		status = HL_RAW3(SYS_setpgid, 0, 0, 0);
+		return status < 0 ? fail(task, TASK_STEP_PROCESS, status, "process group") : 0;
 	}
-	long status = HL_RAW3(SYS_setsid, 0, 0, 0);
+	status = HL_RAW3(SYS_setsid, 0, 0, 0);
 	if (status >= 0)
 		status = HL_RAW3(SYS_ioctl, 0, TIOCSCTTY, 0);
 	return status < 0 ? fail(task, TASK_STEP_TERMINAL, status, "terminal") : 0;
@@ -224,20 +222,38 @@ run(struct task *task)
 	return is_refused ? fail(task, TASK_STEP_EXEC, -EACCES, name) : not_found(task);
 }
 
+/* Below pid 1 the kernel ends what its namespace holds; elsewhere the death signal does. */
+static int
+set_process(struct task *task)
+{
+	long status = task->runner != 1 ? HL_RAW3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0) : 0;
+
+	if (status < 0)
+		return fail(task, TASK_STEP_PROCESS, status, "death signal");
+	/* The kernel cannot fail at it, a filter can. */
+	status = HL_RAW3(SYS_umask, task->spawn->umask, 0, 0);
+	return status < 0 ? fail(task, TASK_STEP_PROCESS, status, "umask") : 0;
+}
+
+static int
+set_signals(struct task *task)
+{
+	static const unsigned long none[2];
+	long status = HL_RAW5(SYS_rt_sigprocmask, SIG_SETMASK, none, 0, TASK_SIGSET_SIZE, 0);
+
+	return status < 0 ? fail(task, TASK_STEP_PROCESS, status, "signal mask") : 0;
+}
+
+/* The policy's filter is on already, and may refuse any of these calls: what cannot be done is
+ * told, never left out. */
 int
 child_main(void *argument)
 {
 	struct task *task = argument;
-	static const unsigned long none[2];
 
-	/* Below pid 1 the kernel ends what its namespace holds; elsewhere this does. */
-	if (task->runner != 1)
-		HL_RAW3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
-	HL_RAW3(SYS_umask, task->spawn->umask, 0, 0);
-	if (set_stdio(task) == 0 && set_group(task) == 0 && set_state(task) == 0 &&
-	    set_rlimits(task) == 0 && set_place(task) == 0 && set_scope(task) == 0) {
-		HL_RAW5(SYS_rt_sigprocmask, SIG_SETMASK, none, 0, KERNEL_SIGSET_SIZE, 0);
+	if (set_process(task) == 0 && set_stdio(task) == 0 && set_group(task) == 0 &&
+	    set_state(task) == 0 && set_rlimits(task) == 0 && set_place(task) == 0 &&
+	    set_scope(task) == 0 && set_signals(task) == 0)
 		run(task);
-	}
 	return 127;
 }

@@ -155,6 +155,13 @@ prepare_calls(struct init *init, uint32_t flags)
 	} scopes = { .scoped = 3 /* abstract unix sockets, signals */ };
 	struct runner_error error = { .code = HLD_01 };
 
+	/* Without it no call would ever be known to have ended. */
+	if (!init->had_call && !tree_can_reap()) {
+		error.subject = "wait for processes";
+		error.sys_errno = errno;
+		init_fault(init, &error);
+		return false;
+	}
 	if ((flags & RUNNER_SPAWN_ALONE) == 0 && init->wake_fd < 0) {
 		/* Without it no tree could be ended. */
 		error.subject = "the list of a process' children";

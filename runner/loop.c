@@ -314,9 +314,13 @@ init_run(struct init *init)
 	init->signal_fd = init->wake_fd = init->scope_fd = -1;
 	hl_buf_init(&init->in, IN_MAX);
 	hl_buf_init(&init->out, OUT_MAX);
-	tree_prepare();
 	init_hello(init);
-	read_stream(init);
+	if (!tree_prepare())
+		init_fault(init, &(const struct runner_error){ .code = HLD_01,
+				     .sys_errno = errno,
+				     .subject = "child subreaper" });
+	if (init->state != INIT_OVER)
+		read_stream(init);
 	while (init->state != INIT_OVER && !init->out.failed) {
 		write_stream(init);
 		prepare(init, &round);

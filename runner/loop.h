@@ -31,6 +31,7 @@ enum init_state {
 enum task_step {
 	TASK_STEP_FINE,
 	TASK_STEP_CLONE,
+	TASK_STEP_PROCESS, /* signals, umask, process group, who ends it and what it leaves */
 	TASK_STEP_STDIO,
 	TASK_STEP_TERMINAL,
 	TASK_STEP_RLIMIT,
@@ -61,7 +62,8 @@ struct usage {
 enum {
 	TASK_PATH_SIZE = 4096,
 	TASK_CHILD_STACK = 16384,
-	TASK_SUPERVISOR_STACK = 4096
+	TASK_SUPERVISOR_STACK = 4096,
+	TASK_SIGSET_SIZE = 8 /* of a raw rt_sigprocmask(2) */
 };
 
 struct task {
@@ -199,6 +201,8 @@ uint64_t call_due_ms(const struct call *call);
 /* Its supervisor was reaped. */
 void call_lost_supervisor(struct call *call);
 void call_close(struct call *call);
+/* NULL when it is no call's. */
+struct call *call_of_supervisor(const struct init *init, pid_t pid);
 
 /* output.c */
 void output_read(struct init *init, struct call *call, int which);
@@ -233,7 +237,10 @@ char terminal_end_of_input(int master);
 /* tree.c */
 /* False when this kernel does not tell a process' children. */
 bool tree_is_known(void);
-void tree_prepare(void);
+/* False when what is orphaned would not come to us. */
+bool tree_prepare(void);
+/* False, with errno, when the dead cannot be waited for: before there is a child. */
+bool tree_can_reap(void);
 void tree_signal(const struct init *init, const struct call *call, int number);
 /* Takes the dead and tells the calls. */
 void tree_reap(struct init *init);

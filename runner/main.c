@@ -41,13 +41,12 @@ settle_signals(bool is_settled)
 {
 	static const unsigned long by_default[4];
 	enum {
-		SIGNALS = 64,
-		SET_SIZE = 8
+		SIGNALS = 64
 	};
 	sigset_t set;
 
 	for (int i = 1; i <= SIGNALS && !is_settled; i++)
-		syscall(SYS_rt_sigaction, i, by_default, NULL, SET_SIZE);
+		syscall(SYS_rt_sigaction, i, by_default, NULL, TASK_SIGSET_SIZE);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);

@@ -23,10 +23,6 @@
 
 #include "base/banned.h"
 
-enum {
-	KERNEL_SIGSET_SIZE = 8
-};
-
 static void
 tell(struct task *task, enum task_phase phase)
 {
@@ -94,24 +90,41 @@ end(struct task *task, enum task_phase phase)
 	return 0;
 }
 
+/* What makes it a supervisor. The policy's filter is on already and may refuse any of it: then
+ * there is no call, because nobody would find what it leaves behind. */
+static int
+become_supervisor(struct task *task)
+{
+	static const unsigned long all[2] = { ~0UL, ~0UL };
+
+	long status = HL_RAW5(SYS_rt_sigprocmask, SIG_SETMASK, all, 0, TASK_SIGSET_SIZE, 0);
+	if (status >= 0)
+		status = HL_RAW3(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0);
+	if (status >= 0 && task->runner != 1)
+		status = HL_RAW3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+	if (status >= 0)
+		return 0;
+	task->failure = (struct task_failure){ .step = TASK_STEP_PROCESS,
+		.sys_errno = (int)-status,
+		.subject = "supervisor" };
+	return -1;
+}
+
 int
 supervisor_main(void *argument)
 {
 	struct task *task = argument;
-	static const unsigned long all[2] = { ~0UL, ~0UL };
 	int flags = 0;
 	long pid;
 
-	HL_RAW5(SYS_rt_sigprocmask, SIG_SETMASK, all, 0, KERNEL_SIGSET_SIZE, 0);
-	HL_RAW3(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0);
-	if (task->runner != 1) {
-		HL_RAW3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
-		if (HL_RAW3(SYS_getppid, 0, 0, 0) != task->runner)
-			return 1;
-	}
+	if (become_supervisor(task) != 0)
+		return end(task, TASK_FAILED);
+	if (task->runner != 1 && HL_RAW3(SYS_getppid, 0, 0, 0) != task->runner)
+		return 1;
 	if (start(task) != 0) {
-		while (reap(task, 0) != -ECHILD)
-			continue;
+		do
+			pid = reap(task, 0);
+		while (pid > 0 || pid == -EINTR);
 		return end(task, TASK_FAILED);
 	}
 	tell(task, TASK_RUNNING);
@@ -119,6 +132,9 @@ supervisor_main(void *argument)
 		pid = reap(task, flags);
 		if (pid == -ECHILD)
 			return end(task, TASK_EMPTY);
+		/* What it has is the runner's from here on, which ends it. */
+		if (pid < 0 && pid != -EINTR)
+			return 1;
 		if (pid == 0) {
 			/* The command is gone, others are not: this is told once. */
 			tell(task, TASK_ENDED);

@@ -54,30 +54,33 @@ tree_is_known(void)
 	return access("/proc/thread-self/children", R_OK) == 0;
 }
 
-void
+bool
 tree_prepare(void)
 {
-	/* Cannot fail on a kernel that has seccomp filters. */
-	if (!is_pid_1())
-		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	return is_pid_1() || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 }
 
-static bool
-is_supervisor(const struct init *init, pid_t pid)
+bool
+tree_can_reap(void)
 {
-	for (uint32_t i = 0; i < init->calls_len; i++)
-		if (init->calls[i].supervisor == pid)
-			return true;
-	return false;
+	return waitpid(-1, NULL, WNOHANG | __WALL) >= 0 || errno == ECHILD;
 }
 
 static void
 meet(struct walk *walk, pid_t pid)
 {
-	if (pid <= 1 || (walk->is_ours && is_supervisor(walk->init, pid)))
+	if (pid <= 1 || (walk->is_ours && call_of_supervisor(walk->init, pid) != NULL))
 		return;
 	if (walk->len < WALK_MAX)
 		walk->pids[walk->len++] = pid;
+}
+
+/* A process that has ended since it was met has no list, and that is all that may be missing. */
+static void
+note_unread(struct walk *walk)
+{
+	if (walk->is_ours || (errno != ENOENT && errno != ESRCH))
+		walk->is_partial = true;
 }
 
 /* The numbers in the file, with a space behind each. */
@@ -194,15 +197,6 @@ tree_signal(const struct init *init, const struct call *call, int number)
 		kill(-1, SIGCONT);
 }
 
-static struct call *
-call_of_supervisor(struct init *init, pid_t pid)
-{
-	for (uint32_t i = 0; i < init->calls_len; i++)
-		if (init->calls[i].supervisor == pid)
-			return &init->calls[i];
-	return NULL;
-}
-
 /* A command, or what one left: of the call that is alone, or that has lost its supervisor. */
 static void
 note(struct init *init, pid_t pid, int status, const struct rusage *usage)
@@ -265,7 +259,7 @@ tree_reap(struct init *init)
 			note(init, pid, status, &usage);
 		}
 	}
-	note_empty(init, pid == 0);
+	note_empty(init, pid == 0 || errno != ECHILD);
 }
 
 /* A process that changed its user, as `process.caps: [SETUID]` lets it, is not ours to signal, and
@@ -287,7 +281,8 @@ tree_end(struct init *init)
 		do
 			pid = waitpid(-1, NULL, WNOHANG | __WALL);
 		while (pid > 0 || (pid < 0 && errno == EINTR));
-		if (pid < 0 || init_now_ms() >= until)
+		/* As pid 1 our own end is everybody's. */
+		if (init_now_ms() >= until || (pid < 0 && (errno == ECHILD || is_pid_1())))
 			return;
 		if (is_pid_1())
 			kill(-1, SIGKILL);

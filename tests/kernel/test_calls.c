@@ -3,6 +3,7 @@
  * and what thousands of them leave of the runner.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -400,6 +401,83 @@ test_soak(void **state)
 	assert_int_equal(watch_end(&watch), 0);
 }
 
+/* A sandbox whose filter refuses one more call, as process.seccomp.deny may. */
+static void
+start_denying(const char *name)
+{
+	struct confine_program program;
+	struct hl_strv denied;
+	struct hl_err err;
+
+	hl_strv_init(&denied, 1);
+	hl_strv_add(&denied, name);
+	launch_lock_full(&watch.lock);
+	assert_int_equal(confine_filter(confine_arch_native(), CONFINE_PROFILE_DEFAULT, &denied,
+			     &program, &err),
+	    0);
+	watch.lock.confinement.bpf = program.bpf;
+	watch.lock.confinement.bpf_len = program.len;
+	watch_start_locked(&watch, 0);
+	hl_strv_done(&denied);
+	free(program.bpf);
+}
+
+/* What the runner itself needs for a call and is refused is told, and nothing runs without it. */
+static void
+test_denied(void **state)
+{
+	static const struct {
+		const char *name, *subject;
+	} rows[] = {
+		{ "rt_sigprocmask", "supervisor" },
+		{ "setpgid", "process group" },
+		{ "umask", "umask" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		const struct watched *call = &watch.calls[1];
+		start_denying(rows[i].name);
+		watch_spawn(&watch, 1, 0, "echo here");
+		watch_until_closed(&watch, 1);
+		assert_false(call->has_started);
+		assert_int_equal(call->exit.how, RUNNER_LAUNCHER_ERROR);
+		assert_int_equal(call->exit.code, 126);
+		assert_int_equal(call->exit.sys_errno, EPERM);
+		assert_string_equal(call->subject, rows[i].subject);
+		assert_int_equal(call->out_len, 0);
+		assert_int_equal(watch_end(&watch), 0);
+	}
+}
+
+/* Nobody could say how any command ended, or whether the lock is on: there is no sandbox then. */
+static void
+test_denied_sandbox(void **state)
+{
+	static const struct {
+		const char *name;
+		enum hl_code code;
+		const char *subject;
+	} rows[] = {
+		{ "wait4", HLD_01, "wait for processes" },
+		{ "prctl", HLB_02, "securebits" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		start_denying(rows[i].name);
+		watch_spawn(&watch, 1, 0, "echo here");
+		while (!watch.has_error && watch_next(&watch))
+			continue;
+		assert_true(watch.has_error);
+		assert_int_equal(watch.error.code, rows[i].code);
+		assert_string_equal(watch.error.subject, rows[i].subject);
+		assert_int_equal(watch.calls[1].out_len, 0);
+		assert_false(watch.calls[1].has_started);
+		assert_int_equal(watch_end(&watch), 70);
+	}
+}
+
 int
 main(void)
 {
@@ -415,6 +493,8 @@ main(void)
 		cmocka_unit_test(test_alone_is_the_end),
 		cmocka_unit_test(test_disorder_of_calls),
 		cmocka_unit_test(test_soak),
+		cmocka_unit_test(test_denied),
+		cmocka_unit_test(test_denied_sandbox),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
