@@ -22,8 +22,8 @@ enum {
 	KILL_PAUSE_MAX_MS = 64
 };
 
-static void
-close_fd(int *fd)
+void
+call_close_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -36,13 +36,13 @@ close_theirs(struct task *task)
 {
 	for (int i = 0; i < 3; i++) {
 		const int fd = task->stdio[i];
-		close_fd(&task->stdio[i]);
+		call_close_fd(&task->stdio[i]);
 		for (int k = i + 1; k < 3; k++) /* one terminal, or MERGED */
 			if (task->stdio[k] == fd)
 				task->stdio[k] = -1;
 	}
-	close_fd(&task->state_text_fd);
-	close_fd(&task->state_fd);
+	call_close_fd(&task->state_text_fd);
+	call_close_fd(&task->state_fd);
 }
 
 /* Its environment is wiped. */
@@ -93,9 +93,9 @@ call_close(struct call *call)
 {
 	close_theirs(&call->task);
 	for (int i = 0; i < 2; i++)
-		close_fd(&call->out_fd[i]);
-	close_fd(&call->stdin_fd);
-	close_fd(&call->terminal_fd);
+		call_close_fd(&call->out_fd[i]);
+	call_close_fd(&call->stdin_fd);
+	call_close_fd(&call->terminal_fd);
 	hl_buf_done_secret(&call->stdin_bytes);
 	state_close(call);
 	forget_spawn(call);
@@ -104,17 +104,27 @@ call_close(struct call *call)
 /* ------------------------------------------------------------------------------------------------
  * Start
  */
+int
+call_raise_fd(int fd)
+{
+	if (fd != RUNNER_STATE_TEXT_FD && fd != RUNNER_STATE_FD)
+		return fd;
+	int raised = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_STATE_FD + 1);
+	close(fd);
+	return raised;
+}
 
-/* A pipe whose far end is the command's: ours never blocks, the command's is an ordinary one. */
-static int
-make_pipe(int *ret_ours, int *ret_theirs, int our_end)
+int
+call_make_pipe(int *ret_ours, int *ret_theirs, int our_end)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -1;
 	*ret_ours = ends[our_end];
-	*ret_theirs = ends[1 - our_end];
+	*ret_theirs = call_raise_fd(ends[1 - our_end]);
+	if (*ret_theirs < 0)
+		return -1;
 	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
 }
 
@@ -135,14 +145,14 @@ open_pipes(struct call *call)
 {
 	struct task *task = &call->task;
 
-	if (make_pipe(&call->out_fd[0], &task->stdio[1], 0) != 0)
+	if (call_make_pipe(&call->out_fd[0], &task->stdio[1], 0) != 0)
 		return -1;
 	if ((call->flags & RUNNER_SPAWN_MERGED) != 0)
 		task->stdio[2] = task->stdio[1];
-	else if (make_pipe(&call->out_fd[1], &task->stdio[2], 0) != 0)
+	else if (call_make_pipe(&call->out_fd[1], &task->stdio[2], 0) != 0)
 		return -1;
 	if ((call->flags & RUNNER_SPAWN_STDIN) != 0)
-		return make_pipe(&call->stdin_fd, &task->stdio[0], 1);
+		return call_make_pipe(&call->stdin_fd, &task->stdio[0], 1);
 	return 0;
 }
 
@@ -408,7 +418,7 @@ put_exit(struct init *init, struct call *call)
 	/* Nobody is left to take input, and it is nobody's any more. */
 	call->takes_stdin = false;
 	hl_buf_done_secret(&call->stdin_bytes);
-	close_fd(&call->stdin_fd);
+	call_close_fd(&call->stdin_fd);
 }
 
 /* A terminal that nobody has open says that it has ended. A command that closes its own, as many do
@@ -510,7 +520,7 @@ call_progress(struct init *init, struct call *call, uint64_t now)
 	go_on_ending(init, call, now);
 	if (call->state == CALL_RUNNING && may_exit(call)) {
 		if (!call->is_draining) {
-			close_fd(&call->terminal_fd);
+			call_close_fd(&call->terminal_fd);
 			output_begin_drain(call);
 			state_finish(call, was_killed(call));
 		}

@@ -70,7 +70,7 @@ empty(const struct init *init, struct hl_buf *buf)
 			hl_buf_reset(buf);
 			return;
 		}
-	hl_buf_done(buf);
+	hl_buf_done_secret(buf);
 }
 
 /* Whole frames at the front of in; what is left moves to the front once. */
@@ -117,13 +117,12 @@ read_stream(struct init *init)
 		return;
 	}
 	hl_buf_put(&init->in, chunk, (size_t)n);
-	if (init->in.failed) {
-		init_broken(init, "memory ended");
-		return;
-	}
-	take_frames(init);
 	/* Environments came through here. */
 	explicit_bzero(chunk, (size_t)n);
+	if (init->in.failed)
+		init_broken(init, "memory ended");
+	else
+		take_frames(init);
 }
 
 static void
@@ -139,10 +138,14 @@ write_stream(struct init *init)
 		init->state = INIT_OVER;
 		return;
 	}
-	if ((size_t)n == init->out.len)
-		empty(init, &init->out);
-	else
+	if ((size_t)n != init->out.len) {
 		hl_buf_drop(&init->out, (size_t)n);
+		return;
+	}
+	if (init->wipe_out)
+		explicit_bzero(init->out.data, init->out.capacity);
+	init->wipe_out = false;
+	empty(init, &init->out);
 }
 
 /* Sends what waits, as long as somebody takes it: before an end. */
@@ -262,8 +265,7 @@ step_call(struct init *init, struct call *call, enum slot_kind kind)
 		stdin_write(init, call);
 		break;
 	case SLOT_STATE:
-		if (state_read(call) < 0)
-			return;
+		(void)state_read(call);
 		break;
 	case SLOT_STATE_TEXT:
 		state_text_write(call);
@@ -280,8 +282,9 @@ step(struct init *init, const struct round *round)
 
 	if (round->fds[SLOT_OUT].revents != 0)
 		write_stream(init);
-	if (round->fds[SLOT_WAKE].revents != 0 && read(init->wake_fd, &count, sizeof(count)) < 0)
-		return;
+	/* Whatever it said is looked at in any case. */
+	if (round->fds[SLOT_WAKE].revents != 0)
+		(void)!read(init->wake_fd, &count, sizeof(count));
 	if (round->fds[SLOT_SIGNAL].revents != 0)
 		read_signals(init);
 	/* Each round begins with another: floods must not take all there is to those behind. */

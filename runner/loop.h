@@ -161,7 +161,8 @@ struct init {
 	enum init_state state;
 	int exit_code;
 	struct hl_buf in, out;
-	bool wipe_in; /* in held a call's environment */
+	bool wipe_in;  /* in held a call's environment */
+	bool wipe_out; /* out held a shell's state */
 	unsigned rounds;
 	bool had_call, is_alone; /* ALONE: there will be no other */
 	struct call *calls; /* RUNNER_CALLS_MAX, of which the first calls_len were ever used: */
@@ -188,6 +189,12 @@ void init_broken(struct init *init, const char *what);
 void init_stop(struct init *init);
 
 /* call.c */
+/* Closes what is open and says so. */
+void call_close_fd(int *fd);
+/* A pipe whose far end is the command's: ours never blocks, the command's is an ordinary one, and
+ * out of the way of the two numbers of a state. */
+int call_make_pipe(int *ret_ours, int *ret_theirs, int our_end);
+int call_raise_fd(int fd);
 void call_reset(struct call *call, uint32_t channel);
 /* Takes over *spawn. */
 void call_start(struct init *init, struct call *call, struct runner_spawn *spawn);

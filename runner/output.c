@@ -13,14 +13,6 @@
 
 #include "base/banned.h"
 
-static void
-close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 static bool
 is_terminal(const struct call *call)
 {
@@ -58,7 +50,7 @@ take(struct init *init, struct call *call, int which)
 		return -1;
 	if (n <= 0) {
 		/* A terminal that nobody has open any more says EIO, after its last byte. */
-		close_fd(&call->out_fd[which]);
+		call_close_fd(&call->out_fd[which]);
 		return 0;
 	}
 	widen(call, which, (size_t)n);
@@ -72,8 +64,8 @@ take(struct init *init, struct call *call, int which)
 void
 output_read(struct init *init, struct call *call, int which)
 {
-	if (call->out_fd[which] >= 0 && take(init, call, which) < 0)
-		return;
+	if (call->out_fd[which] >= 0)
+		(void)take(init, call, which);
 }
 
 /* A pipe tells how much it holds. What a terminal holds is partly on its way, but bounded; its end,
@@ -172,7 +164,7 @@ stdin_write(struct init *init, struct call *call)
 			/* It does not read any more: EPIPE. */
 			n = (ssize_t)bytes->len;
 			if (!is_terminal(call))
-				close_fd(&call->stdin_fd);
+				call_close_fd(&call->stdin_fd);
 		}
 		hl_buf_drop(bytes, (size_t)n);
 		give_back(init, call, (size_t)n);
@@ -180,7 +172,7 @@ stdin_write(struct init *init, struct call *call)
 	if (bytes->len == 0) {
 		hl_buf_done_secret(bytes);
 		if (call->stdin_ended && !is_terminal(call))
-			close_fd(&call->stdin_fd);
+			call_close_fd(&call->stdin_fd);
 	}
 }
 

@@ -19,7 +19,7 @@
  *				STATE*, EXIT	how, status, usage, was state kept
  *				OUT*		of what the command left running
  *				CLOSED		nothing of the call is left
- *	PING			PONG		the same bytes
+ *	PING			PONG		the same bytes (no host of ours sends it)
  *	GOODBYE					end; so do the end of the stream, and
  *						CLOSED of a call that is ALONE
  *
@@ -147,7 +147,8 @@ enum runner_spawn_flags {
 	RUNNER_SPAWN_SCOPED = 1 << 7,
 };
 
-/* HELLO: what is there. Facts for `explain` and the record, never a reason to leave out a lock. */
+/* HELLO: what is there. For the runner's own use and for whoever looks at the stream: the host
+ * reads none of it, so that it is never a reason to leave out a lock. */
 enum runner_features {
 	RUNNER_FEATURE_PID1 = 1 << 0,   /* the runner is pid 1 of its namespace */
 	RUNNER_FEATURE_SCOPES = 1 << 1, /* Landlock ABI 6 */

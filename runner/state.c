@@ -10,44 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "runner/loop.h"
 
 #include "base/banned.h"
-
-static void
-close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-/* Out of the way of the two numbers that the command is given. */
-static int
-raise_fd(int fd)
-{
-	if (fd != RUNNER_STATE_TEXT_FD && fd != RUNNER_STATE_FD)
-		return fd;
-	int raised = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_STATE_FD + 1);
-	close(fd);
-	return raised;
-}
-
-static int
-open_pipe(int *ret_ours, int *ret_theirs, int our_end)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return -1;
-	*ret_ours = ends[our_end];
-	*ret_theirs = raise_fd(ends[1 - our_end]);
-	if (*ret_theirs < 0)
-		return -1;
-	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
-}
 
 static int
 open_text(struct call *call)
@@ -56,12 +24,12 @@ open_text(struct call *call)
 
 	int fd = (int)syscall(SYS_memfd_create, "state", 1U /* MFD_CLOEXEC */);
 	if (fd < 0)
-		return open_pipe(&call->state_text_fd, &call->task.state_text_fd, 1);
+		return call_make_pipe(&call->state_text_fd, &call->task.state_text_fd, 1);
 	if (hl_write_full(fd, text->data, text->len) != 0) {
 		close(fd);
 		return -1;
 	}
-	call->task.state_text_fd = raise_fd(fd);
+	call->task.state_text_fd = call_raise_fd(fd);
 	return call->task.state_text_fd < 0 ? -1 : 0;
 }
 
@@ -70,7 +38,7 @@ state_open(struct call *call)
 {
 	if ((call->flags & RUNNER_SPAWN_STATE) == 0)
 		return 0;
-	if (open_text(call) != 0 || open_pipe(&call->state_fd, &call->task.state_fd, 0) != 0)
+	if (open_text(call) != 0 || call_make_pipe(&call->state_fd, &call->task.state_fd, 0) != 0)
 		return -1;
 	if (call->state_text_fd < 0)
 		hl_buf_done_secret(&call->state_text);
@@ -89,7 +57,7 @@ state_text_write(struct call *call)
 		hl_buf_drop(text, (size_t)n);
 	if (n < 0 || text->len == 0) {
 		hl_buf_done_secret(text);
-		close_fd(&call->state_text_fd);
+		call_close_fd(&call->state_text_fd);
 	}
 }
 
@@ -102,16 +70,17 @@ state_read(struct call *call)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return n;
 	if (n <= 0) {
-		close_fd(&call->state_fd);
+		call_close_fd(&call->state_fd);
 		return n;
 	}
 	if (!call->state_is_lost)
 		hl_buf_put(&call->state_out, chunk, (size_t)n);
+	explicit_bzero(chunk, (size_t)n);
 	if (call->state_out.failed) {
 		/* More than a state may be, or no memory: half of one is of no use. It is taken on
 		 * nevertheless: a shell that could not write would end otherwise than it does. */
 		call->state_is_lost = true;
-		hl_buf_done(&call->state_out);
+		hl_buf_done_secret(&call->state_out);
 	}
 	return n;
 }
@@ -127,9 +96,9 @@ state_finish(struct call *call, bool was_killed)
 			n = state_read(call);
 	if (was_killed) {
 		call->state_is_lost = true;
-		hl_buf_done(&call->state_out);
+		hl_buf_done_secret(&call->state_out);
 	}
-	close_fd(&call->state_fd);
+	call_close_fd(&call->state_fd);
 }
 
 bool
@@ -142,6 +111,7 @@ state_send(struct init *init, struct call *call)
 
 	while (call->state_sent < state->len) {
 		size_t left = state->len - call->state_sent;
+		init->wipe_out = true;
 		call->needs_room = init->out.len >= OUT_BUSY;
 		if (call->needs_room)
 			return false;
@@ -169,6 +139,6 @@ state_close(struct call *call)
 	hl_buf_done_secret(&call->state_out);
 	call->state_sent = 0;
 	call->state_is_lost = false;
-	close_fd(&call->state_text_fd);
-	close_fd(&call->state_fd);
+	call_close_fd(&call->state_text_fd);
+	call_close_fd(&call->state_fd);
 }
