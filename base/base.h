@@ -163,6 +163,8 @@ char *hl_buf_take(struct hl_buf *buf) HL_MUST_CHECK;
 void hl_buf_json_string(struct hl_buf *buf, const char *string, size_t len);
 /* One POSIX shell word, quoted only where needed. */
 void hl_buf_shell_word(struct hl_buf *buf, const char *word);
+/* Always in quotes: for a shell in which a word that looks harmless may be an alias. */
+void hl_buf_shell_quoted(struct hl_buf *buf, const char *word);
 /* For a person's terminal: control bytes, DEL, C1 and bidi controls as \xHH or \u{H}. */
 void hl_buf_printable(struct hl_buf *buf, const char *string, size_t len);
 void hl_buf_hex(struct hl_buf *buf, const void *bytes, size_t len);

@@ -69,23 +69,27 @@ hl_buf_json_string(struct hl_buf *buf, const char *string, size_t len)
 }
 
 void
+hl_buf_shell_quoted(struct hl_buf *buf, const char *word)
+{
+	hl_buf_putc(buf, '\'');
+	for (const char *quote; (quote = strchr(word, '\'')) != NULL; word = quote + 1) {
+		hl_buf_put(buf, word, (size_t)(quote - word));
+		hl_buf_puts(buf, "'\\''");
+	}
+	hl_buf_puts(buf, word);
+	hl_buf_putc(buf, '\'');
+}
+
+void
 hl_buf_shell_word(struct hl_buf *buf, const char *word)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 				    "_@%+=:,./-";
 
-	if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+	if (word[0] != '\0' && word[strspn(word, plain)] == '\0')
 		hl_buf_puts(buf, word);
-		return;
-	}
-	hl_buf_putc(buf, '\'');
-	for (; *word != '\0'; word++) {
-		if (*word == '\'')
-			hl_buf_puts(buf, "'\\''");
-		else
-			hl_buf_putc(buf, *word);
-	}
-	hl_buf_putc(buf, '\'');
+	else
+		hl_buf_shell_quoted(buf, word);
 }
 
 void

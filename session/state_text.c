@@ -120,19 +120,6 @@ static const char prelude[] =
 
 _Static_assert(RUNNER_STATE_FD == 99, "the text above writes to it");
 
-/* Always in quotes: a word that looks harmless may be an alias or a pattern. */
-static void
-put_quoted(struct hl_buf *out, const char *text)
-{
-	hl_buf_putc(out, '\'');
-	for (const char *quote; (quote = strchr(text, '\'')) != NULL; text = quote + 1) {
-		hl_buf_put(out, text, (size_t)(quote - text));
-		hl_buf_puts(out, "'\\''");
-	}
-	hl_buf_puts(out, text);
-	hl_buf_putc(out, '\'');
-}
-
 /* Each in an eval of its own: one that bash cannot read again, for a name that only another version
  * takes, does not keep the others out. extglob: without it some patterns cannot be read. */
 static void
@@ -143,12 +130,12 @@ put_functions(struct hl_buf *out, const struct pairs *functions)
 	hl_buf_puts(out, "builtin shopt -s extglob\n{\n");
 	for (size_t i = 0; i < functions->len; i++) {
 		hl_buf_puts(out, "builtin eval ");
-		put_quoted(out, functions->v[i].value);
+		hl_buf_shell_quoted(out, functions->v[i].value);
 		hl_buf_putc(out, '\n');
 		if (!functions->v[i].is_exported)
 			continue;
 		hl_buf_puts(out, "builtin export -f -- ");
-		put_quoted(out, functions->v[i].name);
+		hl_buf_shell_quoted(out, functions->v[i].name);
 		hl_buf_putc(out, '\n');
 	}
 	hl_buf_puts(out, "} 2>&-\nbuiltin shopt -u extglob\n");
@@ -165,11 +152,11 @@ put_aliases(struct hl_buf *out, const struct pairs *aliases)
 		hl_buf_putc(&word, '=');
 		hl_buf_puts(&word, aliases->v[i].value);
 		hl_buf_puts(out, "builtin alias -- ");
-		put_quoted(out, word.data);
+		hl_buf_shell_quoted(out, word.data);
 		hl_buf_putc(out, '\n');
 		if (word.failed)
 			out->failed = true;
-		hl_buf_done(&word);
+		hl_buf_done_secret(&word);
 	}
 }
 
@@ -251,12 +238,12 @@ state_text(const struct start *start, struct hl_buf *out, struct hl_err *err)
 		put_options(out, start->kept->options);
 	if (posix != NULL) {
 		hl_buf_puts(out, "builtin export POSIXLY_CORRECT=");
-		put_quoted(out, posix);
+		hl_buf_shell_quoted(out, posix);
 		hl_buf_putc(out, '\n');
 	}
 	if (out->failed)
-		return hl_err_set(err, HLB_13, "functions and aliases are more than %d bytes",
-		    SESSION_STATE_MAX);
+		return hl_err_set(err, HLB_13,
+		    "functions, aliases and options are more than %d bytes", SESSION_STATE_MAX);
 	return 0;
 }
 

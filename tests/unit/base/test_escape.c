@@ -75,8 +75,10 @@ read_back(const char *word)
 
 	hl_buf_init(&text, 4096);
 	hl_buf_init(&answer, 4096);
-	hl_buf_puts(&text, "printf %s ");
+	hl_buf_puts(&text, "printf %s%s ");
 	hl_buf_shell_word(&text, word);
+	hl_buf_putc(&text, ' ');
+	hl_buf_shell_quoted(&text, word);
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
 	pid_t child = fork();
 	if (child == 0) {
@@ -89,7 +91,9 @@ read_back(const char *word)
 	assert_int_equal(hl_read_file(pipes[0], &answer, "answer", HLU_02, &err), 0);
 	close(pipes[0]);
 	waitpid(child, NULL, 0);
-	assert_string_equal(answer.data, word);
+	hl_buf_reset(&text);
+	hl_buf_putf(&text, "%s%s", word, word);
+	assert_string_equal(answer.data, text.data);
 	hl_buf_done(&text);
 	hl_buf_done(&answer);
 }
@@ -110,6 +114,9 @@ test_shell_word(void **state)
 	hl_buf_reset(&out);
 	hl_buf_shell_word(&out, "");
 	assert_string_equal(out.data, "''");
+	hl_buf_reset(&out);
+	hl_buf_shell_quoted(&out, "ls");
+	assert_string_equal(out.data, "'ls'");
 	hl_buf_done(&out);
 }
 
