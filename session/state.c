@@ -139,11 +139,9 @@ pairs_from_env(struct pairs *pairs, const struct hl_strv *env)
 		char *equals = strchr(env->v[i], '=');
 		if (equals == NULL)
 			continue;
-		*equals = '\0';
-		struct pair pair = { .name = env->v[i], .value = equals + 1 };
-		int status = pairs_set(pairs, &pair);
-		*equals = '=';
-		if (status != 0)
+		char *name HL_AUTO_FREE = strndup(env->v[i], (size_t)(equals - env->v[i]));
+		const struct pair pair = { .name = name, .value = equals + 1 };
+		if (name == NULL || pairs_set(pairs, &pair) != 0)
 			return -1;
 	}
 	return 0;
