@@ -275,6 +275,24 @@ end_change(struct session_state *state, struct kept *changed)
 	state->kept = changed;
 }
 
+/* Bytes that all of it adds to an environment: see state_environment(). */
+static int
+check_size(const struct kept *kept, struct hl_err *err)
+{
+	size_t bytes = sizeof("PWD=") + (kept->cwd != NULL ? strlen(kept->cwd) : 0);
+
+	if (kept->oldpwd != NULL)
+		bytes += sizeof("OLDPWD=") + strlen(kept->oldpwd);
+	for (size_t i = 0; i < kept->variables.len; i++) {
+		const struct pair *pair = &kept->variables.v[i];
+		bytes += strlen(pair->name) + 2 + (pair->value != NULL ? strlen(pair->value) : 0);
+	}
+	if (bytes > SESSION_ENV_MAX || kept->variables.len > SESSION_NAMES_MAX)
+		return hl_err_set(err, HLB_13, "the variables to keep are more than %d bytes",
+		    SESSION_ENV_MAX);
+	return 0;
+}
+
 int
 session_state_set_cwd(struct session_state *state, const char *cwd, struct hl_err *err)
 {
@@ -286,23 +304,11 @@ session_state_set_cwd(struct session_state *state, const char *cwd, struct hl_er
 		kept_release(changed);
 		return hl_err_oom(err);
 	}
-	end_change(state, changed);
-	return 0;
-}
-
-/* Bytes that the variables add to an environment. */
-static int
-check_size(const struct kept *kept, struct hl_err *err)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < kept->variables.len; i++) {
-		const struct pair *pair = &kept->variables.v[i];
-		bytes += strlen(pair->name) + 2 + (pair->value != NULL ? strlen(pair->value) : 0);
+	if (check_size(changed, err) != 0) {
+		kept_release(changed);
+		return -1;
 	}
-	if (bytes > SESSION_ENV_MAX || kept->variables.len > SESSION_NAMES_MAX)
-		return hl_err_set(err, HLB_13, "the variables to keep are more than %d bytes",
-		    SESSION_ENV_MAX);
+	end_change(state, changed);
 	return 0;
 }
 
@@ -476,7 +482,7 @@ static int
 check_text(const struct start *start, struct kept *changed, struct hl_err *err)
 {
 	struct start next = *start;
-	struct hl_buf text HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf text HL_AUTO(hl_buf_done_secret) = { 0 };
 
 	next.kept = changed;
 	next.has_options = true;
@@ -500,7 +506,7 @@ state_merge(struct session_state *state, const struct start *start, const struct
 		status = hl_err_set(err, HLB_13, "more is to be kept than a session can keep");
 	if (status == 0)
 		status = check_size(changed, err);
-	if (status == 0 && (changed->functions.len > 0 || changed->aliases.len > 0))
+	if (status == 0)
 		status = check_text(start, changed, err);
 	if (status == 0)
 		end_change(state, changed);

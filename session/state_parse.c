@@ -245,7 +245,7 @@ exports(struct cursor text, struct report *report)
 static bool
 aliases(struct cursor text, struct report *report)
 {
-	struct hl_buf value HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf value HL_AUTO(hl_buf_done_secret) = { 0 };
 	struct hl_buf name HL_AUTO(hl_buf_done) = { 0 };
 
 	hl_buf_init(&name, 4096);

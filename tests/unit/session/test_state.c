@@ -289,6 +289,46 @@ test_too_much_is_hlb_13(void **state)
 	close_world(&world);
 }
 
+/* Directories go with the environment and options with the text: they count like the rest. */
+static void
+test_places_and_options_count(void **state)
+{
+	static const char exports[] = "declare -x HOME=\"/home\"\ndeclare -x PATH=\"/bin\"\n"
+				      "declare -x TOKEN=\"secret\"\ndeclare -x OLDPWD=\"/";
+	struct world world;
+	struct fields fields = plain;
+	struct hl_buf text;
+	struct hl_err err;
+
+	(void)state;
+	open_world(&world);
+	hl_buf_init(&text, 1U << 20);
+	hl_buf_puts(&text, exports);
+	while (text.len < SESSION_ENV_MAX + sizeof(exports))
+		hl_buf_putc(&text, 'd');
+	assert_int_equal(session_state_set_cwd(world.state, text.data + sizeof(exports) - 2, &err),
+	    -1);
+	assert_int_equal(err.code, HLB_13);
+	assert_string_equal(session_state_cwd(world.state), "/work");
+	hl_buf_puts(&text, "\"\n");
+	fields.exports = text.data;
+	struct start start = start_in(&world);
+	assert_int_equal(end_with(&world, &start, &fields), -1);
+	assert_null(world.state->kept->oldpwd);
+	hl_buf_reset(&text);
+	while (text.len < SESSION_STATE_MAX / 2)
+		hl_buf_puts(&text, "xtrace:");
+	fields = plain;
+	fields.exports = base_exports;
+	fields.options = text.data;
+	start = start_in(&world);
+	start.has_options = true;
+	assert_int_equal(end_with(&world, &start, &fields), -1);
+	assert_null(world.state->kept->options);
+	hl_buf_done(&text);
+	close_world(&world);
+}
+
 static void
 test_door(void **state)
 {
@@ -347,6 +387,7 @@ main(void)
 		cmocka_unit_test(test_hermes_w5_concurrent_calls_merge),
 		cmocka_unit_test(test_an_idle_call_changes_nothing),
 		cmocka_unit_test(test_too_much_is_hlb_13),
+		cmocka_unit_test(test_places_and_options_count),
 		cmocka_unit_test(test_door),
 		cmocka_unit_test(test_posix_mode_is_entered_by_the_text),
 	};
