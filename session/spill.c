@@ -123,7 +123,8 @@ bool
 spill_close(struct spill *spill)
 {
 	if (spill->filter != NULL) {
-		if (spill->left > 0)
+		/* What the filter still holds is missing too where there is no room for it. */
+		if (!spill->is_cut)
 			pass(spill, "", 0, true);
 		spill->filter->end(spill->stream);
 	}

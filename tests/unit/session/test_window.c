@@ -227,6 +227,26 @@ test_u17_spill_is_filtered(void **state)
 	forget(&public);
 }
 
+/* What the filter held when the file was full is missing in it, like all that comes later. */
+static void
+test_spill_that_is_full_has_not_what_is_held(void **state)
+{
+	static const struct session_filter hides = { filter_begin, filter_pass, free };
+	struct session_config config = { .spill_dir = dir, .spill_bytes = 3000, .filter = &hides };
+	struct session_window public;
+
+	(void)state;
+	spill(&config, 3001, &public);
+	assert_int_equal(file_size(public.spill), 3000);
+	assert_true(public.is_capped);
+	forget(&public);
+	config.spill_bytes = 3001;
+	spill(&config, 3001, &public);
+	assert_int_equal(file_size(public.spill), 3001);
+	assert_false(public.is_capped);
+	forget(&public);
+}
+
 static void
 test_background_ring(void **state)
 {
@@ -278,6 +298,7 @@ main(void)
 		cmocka_unit_test(test_hermes_58_spill_is_capped_and_says_so),
 		cmocka_unit_test(test_spill_that_cannot_be_made_breaks_nothing),
 		cmocka_unit_test(test_u17_spill_is_filtered),
+		cmocka_unit_test(test_spill_that_is_full_has_not_what_is_held),
 		cmocka_unit_test(test_background_ring),
 	};
 
