@@ -1,7 +1,7 @@
 /*
  * The machine of a session: session.c (life of the session and its stream), frames.c (what each
- * frame means), call.c (life of a call), and the places where output goes (window.c, spill.c,
- * background.c). Private to session/.
+ * frame means), call.c (life of a call), result.c (what is known at its end), and the places where
+ * output goes (window.c, spill.c, background.c). Private to session/.
  */
 #ifndef HL_SESSION_MACHINE_H
 #define HL_SESSION_MACHINE_H
@@ -142,11 +142,13 @@ void call_exit(struct session_call *call, const struct runner_exit *ended);
 /* The session's end is the call's. */
 void call_abandon(struct session_call *call, const struct hl_err *err);
 void call_window_add(struct session_call *call, uint32_t bytes);
+
+/* result.c */
 int session_exit_status(const struct session_result *result);
 
 /* window.c */
 void window_init(struct window *window, struct session_window *public, uint64_t limit);
-/* What was left out so far is what spill takes from then on. */
+/* Past the limit all of it goes to the spill file as well, from its first byte on. */
 void window_put(struct window *window, const char *bytes, size_t len,
     const struct session_config *config);
 /* The ring becomes the public tail. */
