@@ -23,25 +23,27 @@ window_init(struct window *window, struct session_window *public, uint64_t limit
 	hl_buf_init(&public->tail, window->tail_max > 0 ? window->tail_max : 1);
 }
 
-/* As large as is needed, until it is as large as it may be. Before that it has not wrapped. */
-static bool
+/* As large as is needed, until it is as large as it may be. Before that it has not wrapped: where
+ * memory ends, what there is becomes the most. */
+static void
 grow(struct window *window, size_t need)
 {
 	if (need > window->tail_max)
 		need = window->tail_max;
 	if (need <= window->ring_capacity)
-		return true;
+		return;
 	size_t capacity = window->ring_capacity > 0 ? window->ring_capacity : 4096;
 	while (capacity < need)
 		capacity *= 2;
 	if (capacity > window->tail_max)
 		capacity = window->tail_max;
 	char *ring = realloc(window->ring, capacity);
-	if (ring == NULL)
-		return false;
+	if (ring == NULL) {
+		window->tail_max = window->ring_capacity;
+		return;
+	}
 	window->ring = ring;
 	window->ring_capacity = capacity;
-	return true;
 }
 
 /* Where the next byte goes. */
@@ -56,8 +58,6 @@ ring_end(const struct window *window)
 static void
 ring_put(struct window *window, const char *bytes, size_t len)
 {
-	if (!grow(window, window->ring_len + len) && window->ring_capacity == 0)
-		return;
 	size_t size = window->ring_capacity;
 	if (len > size) {
 		bytes += len - size;
@@ -102,15 +102,17 @@ window_put(struct window *window, const char *bytes, size_t len,
     const struct session_config *config)
 {
 	struct session_window *public = window->public;
-	size_t limit = window->head_max + window->tail_max;
+	size_t room = window->head_max - public->head.len;
+	size_t first = len < room ? len : room;
 
+	/* Before anything is lost: from here on the limit may be less than was asked for. */
+	grow(window, window->ring_len + len - first);
+	size_t limit = window->head_max + window->tail_max;
 	if (!window->was_spilled && public->total + len > limit && limit > 0)
 		begin_spill(window, config);
 	public->total += len;
 	if (window->spill != NULL)
 		spill_put(window->spill, bytes, len);
-	size_t room = window->head_max - public->head.len;
-	size_t first = len < room ? len : room;
 	hl_buf_put(&public->head, bytes, first);
 	ring_put(window, bytes + first, len - first);
 }
