@@ -298,8 +298,11 @@ prepare(struct once *once, struct hl_err *err)
 		hl_buf_init(&pour->pending, RUNNER_WINDOW);
 	}
 	/* One descriptor cannot be watched twice. */
-	if (fds[0] == fds[1] && fds[1] >= 0)
+	if (fds[0] == fds[1] && fds[1] >= 0) {
 		once->pours[1].fd = fcntl(fds[1], F_DUPFD_CLOEXEC, 3);
+		if (once->pours[1].fd < 0)
+			return hl_err_sys(err, HLI_02, "cannot duplicate standard error");
+	}
 	const struct hl_watch row = { .fd = once->signal_fd,
 		.events = EPOLLIN,
 		.fn = on_signal,

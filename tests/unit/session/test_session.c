@@ -2,10 +2,12 @@
  * session_run() against scripted runners: a child process plays the other side of the stream,
  * politely or not. What is checked is how the call ends, never only that it ends.
  */
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -427,6 +429,46 @@ test_output_that_nobody_reads_does_not_keep_us(void **state)
 	alarm(0);
 }
 
+/* One descriptor for both streams is watched as two: where there is no other, nothing is run. */
+static void
+test_no_descriptor_for_a_second_stream(void **state)
+{
+	const struct runner_spawn spawn = { .cwd = "/" };
+	struct session_once call = { .spawn = &spawn, .stdin_fd = -1 };
+	struct sandbox sandbox = { .pidfd = -1 };
+	struct session_result result;
+	struct rlimit limit;
+	struct hl_err err;
+	sigset_t old;
+	int pair[2], signal_fd;
+
+	(void)state;
+	hl_buf_init(&sandbox.lock, 64);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(session_signals(&old, &signal_fd, &err), 0);
+	sandbox.stream = pair[0];
+	call.stdout_fd = call.stderr_fd = fcntl(pair[0], F_DUPFD_CLOEXEC, 3);
+	/* One is left, which the loop takes. */
+	const int next = fcntl(pair[0], F_DUPFD_CLOEXEC, 0);
+	assert_true(call.stdout_fd >= 0 && next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	const struct rlimit few = { (rlim_t)next + 1, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	int status = session_run(&sandbox, &call, signal_fd, &result, &err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(status, -1);
+	assert_int_equal(err.code, HLI_02);
+	assert_int_equal(err.sys_errno, EMFILE);
+	assert_false(result.was_started);
+	close(call.stdout_fd);
+	close(signal_fd);
+	close(pair[0]);
+	close(pair[1]);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	hl_buf_done(&sandbox.lock);
+}
+
 /* ERROR frames: families B and D are believed, others become HLB-02; control bytes do not pass. */
 static void
 test_error_frames(void **state)
@@ -474,6 +516,7 @@ main(void)
 		cmocka_unit_test(test_garbage_is_hlb_01),
 		cmocka_unit_test(test_output_past_window_is_hlb_01),
 		cmocka_unit_test(test_output_that_nobody_reads_does_not_keep_us),
+		cmocka_unit_test(test_no_descriptor_for_a_second_stream),
 		cmocka_unit_test(test_error_frames),
 	};
 
