@@ -168,6 +168,10 @@ merge(struct session_call *call, enum runner_state_kept kept)
 	struct hl_err err;
 
 	result->state = RUNNER_STATE_LOST;
+	if (call->report.failed) {
+		result->state_note = "memory ended";
+		return;
+	}
 	if (kept == RUNNER_STATE_LOST || call->report.len == 0) {
 		result->state_note =
 		    "the shell could not report: exec, or a signal it cannot catch";

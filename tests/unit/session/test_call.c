@@ -493,6 +493,45 @@ test_too_large_a_call_is_hlb_11(void **state)
 	close_stage(&stage);
 }
 
+/* Memory may end within what a shell reports; what came of it may look whole. */
+static void
+test_a_report_without_memory_is_not_believed(void **state)
+{
+	static const char report[] = "HLS2\0/there\n\0\0\0\0\0hashall \0END";
+	const struct runner_exit ended = { .how = RUNNER_EXITED,
+		.state = RUNNER_STATE_KEPT,
+		.subject = "" };
+	struct session_state *kept;
+	struct stage stage;
+	struct hl_err err;
+
+	(void)state;
+	open_stage(&stage);
+	assert_int_equal(session_state_new("/here", &kept, &err), 0);
+	for (size_t i = 0; i < 2; i++) {
+		const struct session_request request = { .flags = SESSION_CALL_SHELL,
+			.command = "cd /there",
+			.state = kept,
+			.on_end = on_end,
+			.context = &actors[i] };
+		const uint32_t channel = (uint32_t)i + 1;
+		assert_int_equal(session_call(stage.session, &request, &stage.calls[i], &err), 0);
+		say(&stage, RUNNER_STARTED, channel, "\2\0\0\0", 4);
+		say(&stage, RUNNER_STATE, channel, report, sizeof(report));
+		turn(&stage);
+		stage.calls[i]->report.failed = i == 0;
+		say_exit(&stage, channel, &ended);
+		turn(&stage);
+		assert_non_null(stage.ended[i]);
+		assert_int_equal(stage.ended[i]->state,
+		    i == 0 ? RUNNER_STATE_LOST : RUNNER_STATE_KEPT);
+		assert_string_equal(session_state_cwd(kept), i == 0 ? "/here" : "/there");
+	}
+	assert_string_equal(stage.ended[0]->state_note, "memory ended");
+	session_state_free(kept);
+	close_stage(&stage);
+}
+
 static void
 test_free_without_callbacks(void **state)
 {
@@ -529,6 +568,7 @@ main(void)
 		cmocka_unit_test(test_an_end_without_a_beginning_is_hlb_01),
 		cmocka_unit_test(test_lost_sandbox_is_hlb_07),
 		cmocka_unit_test(test_too_large_a_call_is_hlb_11),
+		cmocka_unit_test(test_a_report_without_memory_is_not_believed),
 		cmocka_unit_test(test_free_without_callbacks),
 	};
 
