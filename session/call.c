@@ -389,7 +389,7 @@ static int
 spawn_call(struct session *session, struct session_call *call,
     const struct session_request *request, struct hl_err *err)
 {
-	struct hl_buf text HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf text HL_AUTO(hl_buf_done_secret) = { 0 };
 	struct runner_spawn spawn HL_AUTO(runner_spawn_done) = { .umask = session->config.umask,
 		.rlimits_len = session->config.rlimits_len,
 		.rows = request->rows,

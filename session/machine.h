@@ -64,8 +64,7 @@ struct background {
 };
 
 struct session {
-	struct session_config config;
-	struct hl_strv env;
+	struct session_config config; /* of the pointers in it env and cwd are gone */
 	struct pairs base;
 	char *cwd;
 	char *spill_dir;

@@ -164,6 +164,7 @@ on_input(void *context, uint32_t events)
 	}
 	/* Less than the credit, and the queue is short: all of it is taken. */
 	HL_BUG_ON(session_call_stdin(once->call, chunk, (size_t)n) != (size_t)n);
+	explicit_bzero(chunk, (size_t)n);
 }
 
 static void

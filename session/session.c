@@ -25,18 +25,28 @@ enum {
 /* ------------------------------------------------------------------------------------------------
  * Callbacks may free the session: it goes when the last of them is back.
  */
+/* Output, and the state of a shell, came through it. */
+static void
+forget_in(struct session *session)
+{
+	if (session->in != NULL)
+		explicit_bzero(session->in, session->in_capacity);
+	free(session->in);
+	session->in = NULL;
+	session->in_capacity = 0;
+}
+
 static void
 destroy(struct session *session)
 {
 	hl_source_remove(session->stream);
 	hl_source_remove(session->deadline);
 	hl_buf_done_secret(&session->out);
-	hl_strv_done_secret(&session->env);
 	pairs_done(&session->base);
 	background_done(&session->background);
 	free(session->cwd);
 	free(session->spill_dir);
-	free(session->in);
+	forget_in(session);
 	free(session);
 }
 
@@ -289,9 +299,12 @@ make_room(struct session *session)
 		capacity = SESSION_IN_MAX;
 	if (capacity == session->in_capacity)
 		return true;
-	unsigned char *in = realloc(session->in, capacity);
+	unsigned char *in = malloc(capacity);
 	if (in == NULL)
 		return false;
+	if (session->in_len > 0)
+		memcpy(in, session->in, session->in_len);
+	forget_in(session);
 	session->in = in;
 	session->in_capacity = capacity;
 	return true;
@@ -304,9 +317,7 @@ give_room_back(struct session *session, size_t last_read)
 	if (session->in_len > 0 || last_read >= SESSION_IN_FIRST / 2 ||
 	    session->in_capacity <= SESSION_IN_FIRST)
 		return;
-	free(session->in);
-	session->in = NULL;
-	session->in_capacity = 0;
+	forget_in(session);
 }
 
 static void
@@ -360,21 +371,25 @@ on_stream(void *context, uint32_t events)
 static int
 copy_config(struct session *session, struct hl_err *err)
 {
-	const struct session_config *config = &session->config;
+	struct session_config *config = &session->config;
 
-	hl_strv_init(&session->env, RUNNER_ENV_MAX);
-	for (size_t i = 0; config->env != NULL && i < config->env->len; i++)
-		hl_strv_add(&session->env, config->env->v[i]);
+	if (config->env != NULL && config->env->len > RUNNER_ENV_MAX)
+		return hl_err_set(err, HLI_03, "the environment: more than %d entries",
+		    RUNNER_ENV_MAX);
+	if (config->env != NULL && pairs_from_env(&session->base, config->env) != 0)
+		return hl_err_oom(err);
 	session->cwd = strdup(config->cwd != NULL ? config->cwd : "/");
+	if (session->cwd == NULL)
+		return hl_err_oom(err);
+	config->env = NULL;
+	config->cwd = NULL;
 	if (config->spill_dir != NULL) {
 		session->spill_dir = strdup(config->spill_dir);
-		session->config.spill_dir = session->spill_dir;
 		if (session->spill_dir == NULL)
 			return hl_err_oom(err);
+		config->spill_dir = session->spill_dir;
 	}
-	if (session->cwd == NULL || pairs_from_env(&session->base, &session->env) != 0)
-		return hl_err_oom(err);
-	return hl_strv_check(&session->env, "the environment", err);
+	return 0;
 }
 
 int
