@@ -15,21 +15,33 @@ static void on_deadline(void *context, uint32_t events);
 /* ------------------------------------------------------------------------------------------------
  * Deadlines and ends
  */
-static void
-set_deadline(struct session_call *call, uint64_t ms)
+static int
+arm(struct session_call *call, struct session *session, uint64_t ms, struct hl_err *err)
 {
 	const struct hl_watch watch = { .fd = -1,
 		.when_ms = hl_now_mono_ms() + ms,
 		.fn = on_deadline,
 		.context = call };
-	struct hl_err err;
 
 	hl_source_remove(call->deadline);
 	call->deadline = NULL;
-	if (ms > 0 && hl_loop_add(call->session->config.loop, &watch, &call->deadline, &err) != 0)
-		session_fail(call->session, err.code, "%s", err.msg);
+	return ms > 0 ? hl_loop_add(session->config.loop, &watch, &call->deadline, err) : 0;
 }
 
+/* False when it cannot be set: the session has failed then, and the call is its owner's. */
+static bool
+set_deadline(struct session_call *call, uint64_t ms)
+{
+	struct session *session = call->session;
+	struct hl_err err;
+
+	if (arm(call, session, ms, &err) == 0)
+		return true;
+	session_fail(session, err.code, "%s", err.msg);
+	return false;
+}
+
+/* The call may be gone afterwards. */
 static void
 send_kill(struct session_call *call, enum runner_how how)
 {
@@ -40,7 +52,7 @@ send_kill(struct session_call *call, enum runner_how how)
 	call->request.flags &= ~(uint32_t)SESSION_CALL_PAUSED;
 	channel_release_held(call->session, &call->session->channels[call->channel]);
 	session_send(call->session, RUNNER_KILL, call->channel, &reason, 1);
-	set_deadline(call, SESSION_KILL_MS);
+	(void)set_deadline(call, SESSION_KILL_MS);
 }
 
 /* A deadline passed: the start's, the wall limit's, or the one after KILL. A runner that does not
@@ -123,8 +135,8 @@ void
 call_started(struct session_call *call)
 {
 	call->result.was_started = true;
-	set_deadline(call, shorter(call->wall_ms, call->session->config.wall_ms));
-	if (call->request.on_started != NULL)
+	if (set_deadline(call, shorter(call->wall_ms, call->session->config.wall_ms)) &&
+	    call->request.on_started != NULL)
 		call->request.on_started(call->request.context);
 }
 
@@ -283,6 +295,10 @@ call_open(struct session *session, struct session_call *call, const struct runne
 	size_t need = frame.len + (state_text != NULL ? state_text->len : 0);
 	if (session->out.len + need > SESSION_OUT_MAX - SESSION_OUT_BUSY)
 		return hl_err_set(err, HLB_10, "the sandbox does not take the calls that it has");
+	/* Until the session is ready its own deadline counts. */
+	const uint64_t start_ms = session->config.start_ms;
+	if (arm(call, session, start_ms > 0 ? start_ms : SESSION_START_MS, err) != 0)
+		return -1;
 	put_state_text(session, number, state_text);
 	hl_buf_put(&session->out, frame.data, frame.len);
 	session->last_channel = number;
@@ -296,9 +312,6 @@ call_open(struct session *session, struct session_call *call, const struct runne
 		.call = call,
 		.id = call->result.id,
 		.credit = { RUNNER_WINDOW, RUNNER_WINDOW } };
-	/* Until the session is ready its own deadline counts. */
-	set_deadline(call,
-	    session->config.start_ms > 0 ? session->config.start_ms : SESSION_START_MS);
 	session_flush(session);
 	return 0;
 }
@@ -532,10 +545,14 @@ session_call_resize(struct session_call *call, uint32_t rows, uint32_t columns)
 void
 session_call_cancel(struct session_call *call)
 {
-	if (call->session == NULL || call->killed != 0)
+	struct session *session = call->session;
+
+	if (session == NULL || call->killed != 0)
 		return;
+	session_enter(session);
 	send_kill(call, RUNNER_CANCELLED);
-	session_flush(call->session);
+	session_flush(session);
+	session_leave(session);
 }
 
 bool

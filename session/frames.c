@@ -81,7 +81,7 @@ on_locked(struct session *session, struct channel *channel, const struct runner_
 	snprintf(session->locked, sizeof(session->locked), "%s", safe.data);
 	hl_buf_done(&safe);
 	session->phase = SESSION_READY;
-	session_set_deadline(session, 0);
+	session_no_deadline(session);
 	if (session->config.on_ready != NULL)
 		session->config.on_ready(session->config.context, session->locked);
 }

@@ -121,7 +121,7 @@ void session_fail(struct session *session, enum hl_code code, const char *format
 void session_enter(struct session *session);
 /* May free the session. */
 void session_leave(struct session *session);
-void session_set_deadline(struct session *session, uint64_t when_ms);
+void session_no_deadline(struct session *session);
 
 /* frames.c */
 void session_frame(struct session *session, const struct runner_frame *frame);

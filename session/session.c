@@ -184,30 +184,37 @@ on_deadline(void *context, uint32_t events)
 }
 
 void
-session_set_deadline(struct session *session, uint64_t when_ms)
+session_no_deadline(struct session *session)
 {
-	const struct hl_watch watch = { .fd = -1,
-		.when_ms = when_ms,
-		.fn = on_deadline,
-		.context = session };
-	struct hl_err err;
-
 	hl_source_remove(session->deadline);
 	session->deadline = NULL;
-	if (when_ms != 0 &&
-	    hl_loop_add(session->config.loop, &watch, &session->deadline, &err) != 0)
-		session_fail(session, err.code, "%s", err.msg);
+}
+
+static int
+set_deadline(struct session *session, uint64_t after_ms, struct hl_err *err)
+{
+	const struct hl_watch watch = { .fd = -1,
+		.when_ms = hl_now_mono_ms() + after_ms,
+		.fn = on_deadline,
+		.context = session };
+
+	session_no_deadline(session);
+	return hl_loop_add(session->config.loop, &watch, &session->deadline, err);
 }
 
 void
 session_close(struct session *session)
 {
+	struct hl_err err;
+
 	if (session->phase >= SESSION_ENDING)
 		return;
 	session_enter(session);
 	session_send(session, RUNNER_GOODBYE, 0, NULL, 0);
 	session->phase = SESSION_ENDING;
-	session_set_deadline(session, hl_now_mono_ms() + CLOSE_MS);
+	/* Whoever cannot be waited for is not. */
+	if (set_deadline(session, CLOSE_MS, &err) != 0)
+		close_now(session);
 	session_flush(session);
 	session_leave(session);
 }
@@ -407,15 +414,14 @@ session_open(const struct session_config *config, struct session **ret_session, 
 	hl_buf_init(&session->out, SESSION_OUT_MAX);
 	session_send(session, RUNNER_LOCK, 0, config->sandbox->lock.data,
 	    config->sandbox->lock.len);
-	if (copy_config(session, err) != 0 ||
+	const uint64_t start_ms = config->start_ms > 0 ? config->start_ms : SESSION_START_MS;
+	if (copy_config(session, err) != 0 || set_deadline(session, start_ms, err) != 0 ||
 	    hl_loop_add(config->loop, &watch, &session->stream, err) != 0) {
 		destroy(session);
 		return -1;
 	}
 	/* The runner works on its lock while the caller does what must be done before a command. */
 	session_flush(session);
-	uint64_t start_ms = config->start_ms > 0 ? config->start_ms : SESSION_START_MS;
-	session_set_deadline(session, hl_now_mono_ms() + start_ms);
 	*ret_session = session;
 	return 0;
 }
