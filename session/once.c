@@ -134,6 +134,10 @@ on_output(void *context, int stream, const char *bytes, size_t len)
 		.fn = on_pour,
 		.context = pour };
 	hl_buf_put(&pour->pending, bytes, len);
+	if (pour->pending.failed) {
+		session_fail(once->session, HLI_01, "memory ended");
+		return;
+	}
 	watch(once, &row, &pour->source);
 }
 
