@@ -148,7 +148,6 @@ digest_of(const struct audit_secret *secret, size_t len, unsigned char digest[HL
 	hl_sha256_update(&sha, secret->name, strlen(secret->name) + 1);
 	hl_sha256_update(&sha, secret->value, len);
 	hl_sha256_final(&sha, digest);
-	explicit_bzero(&sha, sizeof(sha));
 }
 
 static int

@@ -335,6 +335,7 @@ struct hl_sha256 {
 
 void hl_sha256_init(struct hl_sha256 *ctx);
 void hl_sha256_update(struct hl_sha256 *ctx, const void *bytes, size_t len);
+/* Wipes ctx, in which the end of what was hashed stands: the next use begins with init. */
 void hl_sha256_final(struct hl_sha256 *ctx, unsigned char digest[HL_SHA256_SIZE]);
 void hl_sha256_hex(const unsigned char digest[HL_SHA256_SIZE], char text[HL_SHA256_HEX_SIZE]);
 /* One-shot, as text. */

@@ -169,6 +169,7 @@ hl_sha256_final(struct hl_sha256 *ctx, unsigned char digest[HL_SHA256_SIZE])
 	hl_sha256_update(ctx, length, sizeof(length));
 	for (unsigned i = 0; i < 32; i++)
 		digest[i] = (unsigned char)(ctx->state[i / 4] >> (24 - 8 * (i % 4)));
+	explicit_bzero(ctx, sizeof(*ctx));
 }
 
 void

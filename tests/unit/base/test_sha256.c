@@ -36,6 +36,20 @@ test_vectors(void **state)
 }
 
 static void
+test_final_wipes(void **state)
+{
+	static const struct hl_sha256 nothing;
+	unsigned char digest[HL_SHA256_SIZE];
+	struct hl_sha256 ctx;
+
+	(void)state;
+	hl_sha256_init(&ctx);
+	hl_sha256_update(&ctx, "hunter-two", 10);
+	hl_sha256_final(&ctx, digest);
+	assert_memory_equal(&ctx, &nothing, sizeof(ctx));
+}
+
+static void
 test_million(void **state)
 {
 	struct hl_sha256 ctx;
@@ -84,6 +98,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vectors),
 		cmocka_unit_test(test_million),
+		cmocka_unit_test(test_final_wipes),
 		cmocka_unit_test(test_pieces),
 	};
 
