@@ -36,6 +36,9 @@ const char *policy_findings_name(struct policy_findings *findings, const char *n
 void policy_diag_init(struct diag *diag, struct policy_findings *findings, const char *file);
 
 struct diag_at policy_at(const struct node *node);
+/* How much of a name a message shows: behind an equals sign stands what somebody took for a value.
+ */
+int policy_name_len(const char *text);
 void policy_diag_error(struct diag *diag, enum hl_code code, struct diag_at at, const char *format,
     ...) HL_PRINTF(4, 5);
 void policy_diag_warn(struct diag *diag, enum hl_code code, struct diag_at at, const char *format,

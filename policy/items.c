@@ -92,7 +92,8 @@ help_members(struct policy_reader *r, const char *const *names, size_t n)
 static void
 unknown_member(struct policy_reader *r, const struct node *key, const char *const *names, size_t n)
 {
-	policy_diag_error(r->diag, HLP_04, policy_at(key), "unknown key \"%s\"", key->text);
+	policy_diag_error(r->diag, HLP_04, policy_at(key), "unknown key \"%.*s\"",
+	    policy_name_len(key->text), key->text);
 	if (!policy_diag_is_kept(r->diag))
 		return;
 	const char *near = hl_nearest(key->text, names, n);

@@ -202,21 +202,31 @@ is_pattern(const char *text)
 	return strpbrk(text, "*?") != NULL;
 }
 
+/* Of a name in a message: sixty bytes are enough. */
+static int
+shown_len(const char *name)
+{
+	int len = policy_name_len(name);
+
+	return len < 60 ? len : 60;
+}
+
 /* An enforcing file is wrong when it names a protected variable; a warning one loses the name. */
 static bool
 report_protected(struct policy_reader *r, const struct node *node, const char *key,
     const char *name, enum policy_name_class class)
 {
 	bool is_warn = r->layer->is_warn;
+	int len = shown_len(name);
 
 	const char *why = class == POLICY_NAME_LOADER ? "runs code before the command"
 						      : "carries a credential or redirects one";
 	if (is_warn)
-		policy_diag_warn(r->diag, HLP_16, policy_at(node), "%s names %.60s, which %s", key,
-		    name, why);
+		policy_diag_warn(r->diag, HLP_16, policy_at(node), "%s names %.*s, which %s", key,
+		    len, name, why);
 	else
-		policy_diag_error(r->diag, HLP_16, policy_at(node), "%s names %.60s, which %s", key,
-		    name, why);
+		policy_diag_error(r->diag, HLP_16, policy_at(node), "%s names %.*s, which %s", key,
+		    len, name, why);
 	policy_diag_help(r->diag, is_warn
 				      ? "the name is dropped: protected names never enter a sandbox"
 				      : "remove it: protected names never enter a sandbox");
@@ -227,8 +237,6 @@ static bool
 read_pass(struct policy_reader *r, const struct node *node, const char *text, const char **ret_text)
 {
 	size_t len = strlen(text);
-	/* Behind an equals sign stands what somebody took for a value: it is not repeated. */
-	size_t name = strcspn(text, "=");
 	bool is_good = len >= 1 && len <= 128 && (text[0] < '0' || text[0] > '9') &&
 		       text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 					 "0123456789_*?")] == '\0';
@@ -241,7 +249,7 @@ read_pass(struct policy_reader *r, const struct node *node, const char *text, co
 	if (is_good)
 		return true;
 	policy_diag_error(r->diag, HLP_07, policy_at(node),
-	    "env.pass \"%.*s\" is not a variable name", (int)(name < 60 ? name : 60), text);
+	    "env.pass \"%.*s\" is not a variable name", shown_len(text), text);
 	policy_diag_help(r->diag,
 	    strchr(text, '=') != NULL
 		? "env.pass takes names only; a fixed value belongs under env.set"
@@ -353,7 +361,7 @@ read_pair(struct policy_reader *r, const struct node *node, struct policy_item *
 		return report_protected(r, key, "env.set", key->text, class);
 	if (!hl_is_env_name(key->text, key->len)) {
 		policy_diag_error(r->diag, HLP_07, policy_at(key),
-		    "\"%.60s\" is not a variable name", key->text);
+		    "\"%.*s\" is not a variable name", shown_len(key->text), key->text);
 		return false;
 	}
 	/* The value is checked, and no message may show it. */

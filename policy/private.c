@@ -18,33 +18,61 @@ is_around(const struct node *node, uint32_t line)
 	return line >= from && (node->end_line == 0 || line <= node->end_line);
 }
 
-/* Names, at any depth, of which somebody gave one a value. */
-static bool
-has_value(const struct node *node)
+int
+policy_name_len(const char *text)
 {
-	if (node->kind == NODE_SCALAR)
-		return node->text != NULL && strchr(node->text, '=') != NULL;
-	for (const struct node *child = node->first; child != NULL; child = child->next)
-		if (has_value(child))
-			return true;
-	return false;
+	return (int)strcspn(text, "=");
 }
 
-/* Anything under a key "set", at any depth, and anything of env but the names that pass. */
+static bool
+is_given_value(const struct node *scalar)
+{
+	return scalar->text != NULL && strchr(scalar->text, '=') != NULL;
+}
+
+/* A name, or a list of names, of which nobody gave one a value. */
+static bool
+is_names(const struct node *node)
+{
+	if (node->kind == NODE_SCALAR)
+		return !is_given_value(node);
+	for (const struct node *child = node->first; child != NULL; child = child->next)
+		if (child->kind != NODE_SCALAR || is_given_value(child))
+			return false;
+	return node->kind == NODE_LIST;
+}
+
+/* What env.pass can be: names, or its forms with names in them. */
+static bool
+is_pass(const struct node *node)
+{
+	if (node->kind != NODE_MAP)
+		return is_names(node);
+	for (const struct node *child = node->first; child != NULL; child = child->next)
+		if (child->key->kind != NODE_SCALAR || is_given_value(child->key) ||
+		    child->kind != NODE_LIST || !is_names(child))
+			return false;
+	return true;
+}
+
+/* Anything under a key "set", at any depth, anything of env but the names that pass, and what
+ * stands in the place of a key with a value behind it. */
 static bool
 is_private_under(const struct node *map, uint32_t line, bool is_env)
 {
 	for (const struct node *child = map->first; child != NULL; child = child->next) {
 		bool is_keyed = child->key != NULL && child->key->text != NULL;
-		bool is_set = is_keyed && policy_node_is(child->key, "set");
+		bool is_set =
+		    is_keyed && (policy_node_is(child->key, "set") || is_given_value(child->key));
+		bool is_env_key = is_keyed && policy_node_is(child->key, "env");
 		if (!is_around(child, line))
 			continue;
 		if (is_set || (is_env && is_keyed && !policy_node_is(child->key, "pass")))
 			return true;
-		if (is_env && has_value(child))
+		if (is_env ? !is_pass(child) : is_env_key && child->kind != NODE_MAP)
 			return true;
 		if ((child->kind == NODE_MAP || child->kind == NODE_LIST) &&
-		    is_private_under(child, line, is_keyed && policy_node_is(child->key, "env")))
+		    is_private_under(child, line, is_env_key))
 			return true;
 	}
 	return false;
@@ -89,6 +117,9 @@ policy_line_is_private(const struct policy_source *source, const struct node *ro
 {
 	if (line == 0 || line > source->lines)
 		return false;
+	/* Not a policy at all, but perhaps a file of variables. */
+	if (root != NULL && root->kind == NODE_SCALAR && is_given_value(root))
+		return true;
 	if (root == NULL || root->kind != NODE_MAP || root->end_line == 0)
 		return is_private_text(source, line) ||
 		       (root != NULL && is_private_under(root, line, false));

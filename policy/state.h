@@ -160,10 +160,10 @@ void policy_put_number(struct hl_buf *out, enum policy_field field, uint64_t num
 void policy_put_items(struct hl_buf *out, enum policy_kind kind, const struct policy_items *items);
 void policy_put_list(struct hl_buf *out, enum policy_kind kind, const struct policy_item *items,
     size_t len);
-/* The body of policy_show(), which is what the digest is made of. */
 /* Beside enum policy_show_flags: of a map's entries the names only. */
 #define POLICY_BODY_NAMES (1U << 8)
 
+/* The body of policy_show(), which is what the digest is made of. */
 int policy_put_body(const struct policy *policy, unsigned flags, struct hl_buf *out,
     struct hl_err *err) HL_MUST_CHECK;
 

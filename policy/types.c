@@ -22,11 +22,12 @@ static const char *const kind_words[] = {
 	[NODE_BROKEN] = "something readable",
 };
 
-/* Names travel, values do not: nothing that env.set holds is repeated. */
+/* Names travel, values do not: nothing that env.set holds is repeated, nor a name with its value.
+ */
 static bool
-may_quote(const char *key)
+may_quote(const char *key, const struct node *node)
 {
-	return strncmp(key, "env.set", 7) != 0;
+	return strncmp(key, "env.set", 7) != 0 && strchr(node->text, '=') == NULL;
 }
 
 bool
@@ -48,7 +49,7 @@ policy_expect(struct policy_reader *r, const char *key, const struct node *node,
 		return true;
 	policy_diag_error(r->diag, HLP_05, policy_at(node), "%s must be %s, not %s", key,
 	    kind_words[kind], kind_words[node->kind]);
-	if (kind == NODE_LIST && node->kind == NODE_SCALAR && may_quote(key))
+	if (kind == NODE_LIST && node->kind == NODE_SCALAR && may_quote(key, node))
 		policy_diag_help(r->diag, "write [%.60s]", node->text);
 	return false;
 }
@@ -181,7 +182,7 @@ policy_read_string(struct policy_reader *r, const char *key, const struct node *
 	if (node->is_plain && policy_is_ambiguous(node->text, node->len)) {
 		policy_diag_error(r->diag, HLY_13, policy_at(node),
 		    "%s is a text that some YAML readers take for another type", key);
-		if (may_quote(key))
+		if (may_quote(key, node))
 			policy_diag_help(r->diag, "quote it: \"%.60s\"", node->text);
 		else
 			policy_diag_help(r->diag, "put it in quotes");

@@ -323,8 +323,8 @@ report_duplicate(struct loader *l, const struct node *first, struct node *second
 {
 	struct hl_where where = { l->diag->file, first->line, first->column };
 
-	policy_diag_error(l->diag, HLY_06, policy_at(second), "the key \"%s\" is given twice",
-	    second->text);
+	policy_diag_error(l->diag, HLY_06, policy_at(second), "the key \"%.*s\" is given twice",
+	    policy_name_len(second->text), second->text);
 	policy_diag_other(l->diag, where, "first given here");
 	policy_diag_help(l->diag, "keep one of them");
 	second->kind = NODE_BROKEN;
