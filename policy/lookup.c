@@ -127,6 +127,13 @@ add_named(struct policy_file_list *list, const struct policy_load_request *reque
 	return add(list, request->cwd, path != NULL ? path : name, path != NULL ? path : name, err);
 }
 
+/* Only this says that nothing is there; whatever else went wrong leaves it open. */
+static bool
+is_absence(int sys_errno)
+{
+	return sys_errno == ENOENT || sys_errno == ENOTDIR;
+}
+
 /* Made by a run that could write there and found no policy (launcher/plan_protect.c): the directory
  * and all below it may hold what a command left. An empty .hermes that somebody else made says the
  * same, and one with anything in it does not. */
@@ -141,8 +148,7 @@ is_closed(const char *dir)
 	hl_buf_putf(&path, "%s/.hermes", strcmp(dir, "/") == 0 ? "" : dir);
 	errno = ENAMETOOLONG;
 	DIR *stream = path.failed ? NULL : opendir(path.data);
-	/* Only what is not there says that there is no mark. */
-	bool is_absent = stream == NULL && (errno == ENOENT || errno == ENOTDIR);
+	bool is_absent = stream == NULL && is_absence(errno);
 	hl_buf_done(&path);
 	if (stream == NULL)
 		return !is_absent;
@@ -176,6 +182,9 @@ find_local(const char *cwd, struct hl_strv *found, struct hl_err *err)
 		hl_buf_init(&path, 4096);
 		hl_buf_putf(&path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, local_name);
 		bool is_here = !path.failed && lstat(path.data, &st) == 0;
+		/* One that may be there is of the stack: reading it then says what is wrong. */
+		if (!is_here && !path.failed && found->len == 0)
+			is_here = !is_absence(errno);
 		if (is_here)
 			hl_strv_add(found, path.data);
 		hl_buf_done(&path);

@@ -1,6 +1,8 @@
 /*
  * Which files are read, and which are not believed.
  */
+#include <sys/capability.h>
+
 #include <errno.h>
 
 #include "stack.h"
@@ -217,6 +219,69 @@ the_local_policy_is_looked_for_upward(void **state)
 	remove_dir("a");
 }
 
+/* With or without the rights that let root read everything. */
+static void
+set_reads_all(bool on)
+{
+	static const cap_value_t rights[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH };
+	cap_t caps = cap_get_proc();
+
+	assert_non_null(caps);
+	if (getuid() == 0) {
+		assert_int_equal(cap_set_flag(caps, CAP_EFFECTIVE, 2, rights,
+				     on ? CAP_SET : CAP_CLEAR),
+		    0);
+		assert_int_equal(cap_set_proc(caps), 0);
+	}
+	cap_free(caps);
+}
+
+/* What cannot be known is no answer: neither "no mark" above a policy, nor "no policy" here. */
+static void
+a_place_that_cannot_be_read_is_not_taken_for_empty(void **state)
+{
+	char path[256];
+
+	(void)state;
+	make_dir("a");
+	make_dir("a/.hermes");
+	stack_write("a/.hermes/policy.yaml", HEAD, strlen(HEAD));
+	make_dir(".hermes");
+	stack_write(".hermes/other", "x", 1);
+	set_reads_all(false);
+	/* The sibling: it can be read and holds something; then it is not there at all. */
+	assert_int_equal(load_from("a", NULL, NULL, NULL), 0);
+	chmod_in(".hermes", 0);
+	assert_int_equal(load_from("a", NULL, NULL, NULL), -1);
+	assert_int_equal(t.err.code, HLC_74);
+	chmod_in(".hermes", 0700);
+	remove_file(".hermes/other");
+	remove_dir(".hermes");
+	assert_int_equal(load_from("a", NULL, NULL, NULL), 0);
+	stack_write(".hermes", "x", 1);
+	assert_int_equal(load_from("a", NULL, NULL, NULL), 0);
+	remove_file(".hermes");
+	stack_path(path, sizeof(path), ".hermes");
+	assert_int_equal(symlink(".hermes", path), 0);
+	assert_int_equal(load_from("a", NULL, NULL, NULL), -1);
+	assert_int_equal(t.err.code, HLC_74);
+	remove_file(".hermes");
+	/* The nearest, which would tighten, is not left out of the stack. */
+	make_dir(".hermes");
+	stack_write(".hermes/policy.yaml", HEAD, strlen(HEAD));
+	assert_int_equal(load_from("a", NULL, NULL, NULL), 0);
+	chmod_in("a/.hermes", 0);
+	assert_int_equal(load_from("a", NULL, NULL, NULL), -1);
+	expect_code("HLU-02");
+	chmod_in("a/.hermes", 0700);
+	set_reads_all(true);
+	remove_file("a/.hermes/policy.yaml");
+	remove_dir("a/.hermes");
+	remove_dir("a");
+	remove_file(".hermes/policy.yaml");
+	remove_dir(".hermes");
+}
+
 static void
 an_id_is_looked_up_at_home(void **state)
 {
@@ -316,6 +381,7 @@ main(void)
 		cmocka_unit_test(only_regular_files),
 		cmocka_unit_test(u04_missing_unreadable_truncated_or_a_directory),
 		cmocka_unit_test(the_local_policy_is_looked_for_upward),
+		cmocka_unit_test(a_place_that_cannot_be_read_is_not_taken_for_empty),
 		cmocka_unit_test(an_id_is_looked_up_at_home),
 		cmocka_unit_test(the_host_layer_is_always_there),
 		cmocka_unit_test(too_many_files),
