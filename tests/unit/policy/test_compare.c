@@ -142,6 +142,39 @@ values_of_variables_are_not_told(void **state)
 	assert_non_null(strstr(differences.items[0].new_text, "A"));
 }
 
+/* A layer that sets a control and does not let it go takes a piece out of a wider layer's pattern;
+ * what is left of the pattern is a difference, though the pattern itself holds nowhere. */
+static void
+what_is_left_of_a_pattern_is_compared(void **state)
+{
+	static const char org[] = BASE "limits: {memory: 1GiB}\n";
+	static const char task[] = OPEN "layer: task\n";
+	static const char loose[] = OPEN "layer: task\ndegrade: {allow: [\"limits.*\"]}\n";
+	struct policy *without;
+	struct policy_findings gaps = { 0 };
+	struct hl_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(stack_load_two(org, task), 0);
+	without = t.policy;
+	t.policy = NULL;
+	assert_int_equal(stack_load_two(org, loose), 0);
+	assert_false(policy_may_degrade(t.policy, "limits.*", NULL));
+	assert_false(policy_may_degrade(t.policy, "limits.memory", NULL));
+	assert_true(policy_may_degrade(t.policy, "limits.pids", NULL));
+	assert_int_equal(policy_compare(without, t.policy, &differences, &err), 0);
+	assert_int_equal(differences.len, 1);
+	assert_string_equal(differences.items[0].what, "degrade.allow");
+	assert_int_equal(differences.items[0].relation, POLICY_RELATION_LOOSER);
+	assert_int_equal(policy_compare(t.policy, without, &differences, &err), 0);
+	assert_int_equal(differences.len, 1);
+	assert_int_equal(differences.items[0].relation, POLICY_RELATION_TIGHTER);
+	assert_int_equal(policy_within(t.policy, without, "x.yaml", &gaps, &err), 0);
+	assert_int_equal(gaps.errors, 1);
+	policy_findings_done(&gaps);
+	policy_free(without);
+}
+
 /* What several layers allow together is less than each of them does. */
 static void
 a_stack_is_inside_what_its_layers_allow_together(void **state)
@@ -229,6 +262,7 @@ main(void)
 		cmocka_unit_test(each_kind_has_a_direction),
 		cmocka_unit_test(what_cannot_be_ordered_has_moved),
 		cmocka_unit_test(values_of_variables_are_not_told),
+		cmocka_unit_test(what_is_left_of_a_pattern_is_compared),
 		cmocka_unit_test(a_stack_is_inside_what_its_layers_allow_together),
 		cmocka_unit_test(what_exceeds_is_told_with_both_places),
 		cmocka_unit_test(a_level_is_met_or_not),
