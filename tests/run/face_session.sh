@@ -3,11 +3,10 @@
 # conversation is face_session.py; among others it provokes HLU-20, HLU-26, HLU-27, HLU-28, HLC-05, HLC-30, HLC-40.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=../lib/session.sh
+. "$ROOT/tests/lib/session.sh"
 
-mkdir -p "$TMP/py/run" "$TMP/py/lib"
-cp "$ROOT/tests/run/face_session.py" "$TMP/py/run/"
-cp "$ROOT/tests/lib/session.py" "$TMP/py/lib/"
-chmod -R a+rX "$TMP/py"
+python_files run/face_session.py
 
 plain=$(policy plain <<'Y'
 version: 1

@@ -2,11 +2,10 @@
 # shell: a person's terminal, raw mode and back, window size, job control, exit status.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=../lib/session.sh
+. "$ROOT/tests/lib/session.sh"
 
-mkdir -p "$TMP/py/run" "$TMP/py/lib"
-cp "$ROOT/tests/run/face_shell.py" "$TMP/py/run/"
-cp "$ROOT/tests/lib/session.py" "$TMP/py/lib/"
-chmod -R a+rX "$TMP/py"
+python_files run/face_shell.py
 
 plain=$(policy plain <<'Y'
 version: 1
