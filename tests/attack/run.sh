@@ -63,7 +63,7 @@ mkfifo "$TMP/plant"
 "$ATTACK" plant "$TAG" <"$TMP/plant" >"$TMP/planted" &
 PLANT_PID=$!
 exec 9>"$TMP/plant"
-wait_until 10 test -s "$TMP/planted" || echo "nothing was planted"
+wait_until 10 test -s "$TMP/planted" || fail "something is planted"
 read -r PORT KEY PLANTED <"$TMP/planted"
 planted=("/tmp/hl-attack-$TAG" "/dev/shm/hl-attack-$TAG" "/run/hl-attack-$TAG"
 	"/var/lib/hl-attack-$TAG" "/root/.hl-attack-$TAG")
@@ -137,7 +137,7 @@ sibling() {
 	as "$1" "$LAUNCH" --policy "$2" -- ./attack sibling "$TAG" <"$TMP/sibling" >"$TMP/ready" 2>&1 9>&- &
 	SIBLING_PID=$!
 	exec 6>"$TMP/sibling"
-	wait_until 10 test -s "$TMP/ready" || echo "no sibling: $(cat "$TMP/ready")"
+	wait_until 10 test -s "$TMP/ready" || fail "$1: a sibling runs"
 }
 sibling_end() {
 	exec 6>&-
@@ -192,7 +192,7 @@ if [ "$(id -u)" = 0 ]; then
 	"$ATTACK" sibling "$TAG" <"$TMP/sibling" >"$TMP/ready.outside" 9>&- &
 	SIBLING_PID=$!
 	exec 6>"$TMP/sibling"
-	wait_until 10 test -s "$TMP/ready.outside" || echo "no sibling outside"
+	wait_until 10 test -s "$TMP/ready.outside" || fail "a sibling runs outside"
 	answers=$(cd "$TMP/work.root" && env "${leaks[@]}" "$ATTACK" outside "$TAG" "$PORT" "$KEY" "$PLANTED" \
 		"${outside[@]}" 7</)
 	sibling_end

@@ -132,7 +132,7 @@ test_growing(void **state)
 		watch_kill(&watch, 1, RUNNER_CANCELLED);
 		watch_until_closed(&watch, 1);
 		assert_int_equal(watch.calls[1].exit.how, RUNNER_CANCELLED);
-		/* itself, the runner, its supervisor, ls and wc */
+		/* itself, the runner and its supervisor */
 		watch_run(&watch, 2, 0, "set -- /proc/[0-9]*; exit $#");
 		if (watch.calls[2].exit.code > 3)
 			fail_msg("tree %zu: %u processes", i, watch.calls[2].exit.code);

@@ -77,18 +77,18 @@ for caller in $CALLERS; do
 	for signal in TERM INT HUP; do
 		# A background job of a shell ignores INT; the launcher must be started with it at default.
 		as_exec "$caller" env --default-signal=INT "$LAUNCH" --policy "$base" -- \
-			sh -c "trap 'exit 55' $signal; echo up; while :; do sleep 0.05; done" >"$TMP/up" 2>/dev/null &
+			sh -c "trap 'exit 55' $signal; echo up; while :; do sleep 0.05; done" >"$TMP/up.$caller.$signal" 2>/dev/null &
 		pid=$!
-		wait_until 10 grep -q up "$TMP/up"
+		wait_until 10 grep -q up "$TMP/up.$caller.$signal" || fail "$caller: it began, for $signal"
 		kill -$signal $pid
 		status=0
 		wait $pid || status=$?
 		is "$caller: $signal is forwarded" "$status" 55
 	done
 
-	as_exec "$caller" "$LAUNCH" --policy "$base" -- sh -c 'echo up; setsid sleep 86303 & sleep 86303' >"$TMP/up" 2>/dev/null &
+	as_exec "$caller" "$LAUNCH" --policy "$base" -- sh -c 'echo up; setsid sleep 86303 & sleep 86303' >"$TMP/up.$caller" 2>/dev/null &
 	pid=$!
-	wait_until 10 grep -q up "$TMP/up"
+	wait_until 10 grep -q up "$TMP/up.$caller" || fail "$caller: it began, to be killed"
 	kill -KILL $pid
 	wait $pid 2>/dev/null
 	if wait_until 5 no_sleepers 86303; then pass "$caller: kill -9 of the launcher leaves no process"; else fail "$caller: kill -9 of the launcher leaves no process"; fi

@@ -5,6 +5,8 @@
 # shellcheck disable=SC2016
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=../lib/session.sh
+. "$ROOT/tests/lib/session.sh"
 # shellcheck source=../lib/docker.sh
 . "$ROOT/tests/lib/docker.sh"
 docker_begin
@@ -23,7 +25,6 @@ limits: {pids: 100}
 Y
 )
 run() { as root timeout 60 "$LAUNCH" run -q --policy "$plain" "$@"; }
-keeper_pid() { as root "$LAUNCH" ps --format json | sed -n 's/.*"pid":\([0-9]*\).*/\1/p'; }
 containers() { docker_ours | wc -l; }
 not_running() { ! pgrep -fx "$1" >/dev/null; }
 no_container() {
@@ -61,22 +62,22 @@ is "stop leaves no container" "$(docker_ours)" ''
 # --- killed
 as_exec root "$LAUNCH" session -q --policy "$plain" <> <(sleep 30) >/dev/null 2>&1 &
 launcher=$!
-wait_until 15 docker_is_running
+wait_until 15 docker_is_running || fail "a session began"
 kill -9 "$launcher"
 wait "$launcher" 2>/dev/null
 no_container "kill -9 of a session's launcher leaves no container"
 run --name one -c 'sleep 172' 2>"$TMP/err" &
 waiting=$!
-wait_until 15 pgrep -fx 'sleep 172' >/dev/null
-kill -9 "$(keeper_pid)"
+wait_until 15 pgrep -fx 'sleep 172' >/dev/null || fail "a call began" "$(cat "$TMP/err")"
+kill -9 "$(keeper_pid root one)"
 wait "$waiting"
 is "kill -9 of a keeper is told to whoever waits" $? 125
 no_container "kill -9 of a keeper leaves no container"
 if wait_until 5 not_running 'sleep 172'; then pass "nor a process"; else fail "nor a process"; fi
 run --name one -c true
-pid=$(keeper_pid)
+pid=$(keeper_pid root one)
 kill -9 "$(pgrep -P "$pid")"
-wait_until 15 eval '! kill -0 "$pid" 2>/dev/null'
+wait_until 15 eval '! kill -0 "$pid" 2>/dev/null' || fail "kill -9 of the helper ends the keeper"
 no_container "kill -9 of the helper ends the session and leaves no container"
 as root "$LAUNCH" gc >/dev/null
 
@@ -85,7 +86,7 @@ as root "$LAUNCH" gc >/dev/null
 leave() {
 	local pid helper
 	run --name "$1" -c true
-	pid=$(keeper_pid)
+	pid=$(keeper_pid root "$1")
 	helper=$(pgrep -P "$pid")
 	left=$(docker_cli ps --filter label=dev.hermes-launch.managed=1 --format '{{.Names}}' | head -n 1)
 	[ "$1" != running ] || docker_cli pause "$left" >/dev/null
@@ -103,7 +104,7 @@ mine() {
 }
 leave exited
 exited=$left
-wait_until 15 is_exited "$exited"
+wait_until 15 is_exited "$exited" || fail "one is left that has exited"
 dead=$(label "$exited" owner)
 leave running
 running=$left
@@ -140,8 +141,8 @@ open(ready, "w").write("%d" % run.pid)
 time.sleep(60)
 P
 parent=$!
-wait_until 15 test -s "$TMP/zombie"
-wait_until 15 docker_is_running
+wait_until 15 test -s "$TMP/zombie" || fail "a launcher began"
+wait_until 15 docker_is_running || fail "its container runs"
 launcher=$(cat "$TMP/zombie")
 docker_cli pause "$(docker_ours)" >/dev/null
 helper=$(pgrep -P "$launcher")

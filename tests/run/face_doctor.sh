@@ -97,7 +97,7 @@ except OSError:
     pass
 P
 server=$!
-wait_until 5 test -S "$TMP/bad.sock"
+wait_until 5 test -S "$TMP/bad.sock" || fail "a bad engine listens"
 out=$(DOCKER_HOST=unix://$TMP/bad.sock as "${CALLERS%% *}" "$LAUNCH" doctor 2>&1)
 like "what is no engine is a gap" "$(row 'engine (DOCKER_HOST)')" 'gap'
 kill "$server" 2>/dev/null

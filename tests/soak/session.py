@@ -42,8 +42,8 @@ def names():
 
 
 def handles(pid):
-    """descriptors of a launcher: only root may look into one, which is not dumpable"""
-    return len(os.listdir("/proc/%d/fd" % pid)) if os.geteuid() == 0 else 0
+    """descriptors of a launcher, which is not dumpable: only root may look into it"""
+    return len(os.listdir("/proc/%d/fd" % pid)) if os.geteuid() == 0 else None
 
 
 # Each: how it is asked, and what its end may be.
@@ -92,7 +92,8 @@ class Worker(threading.Thread):
             asked, answer, ends = self.one()
             if answer.get("how") not in ends:
                 self.wrong.append((asked, answer))
-        self.grown = max(0, handles(self.peer.process.pid) - self.first)
+        if self.first is not None:
+            self.grown = handles(self.peer.process.pid) - self.first
         self.status = self.peer.end()
 
 
@@ -109,7 +110,8 @@ def main(launcher, policy, calls, sessions, seed):
     is_("%d calls over %d sessions end as they must, %d launchers killed" % (
         calls, sessions, sum(worker.killed for worker in workers)),
         [wrong for worker in workers for wrong in worker.wrong][:3], [])
-    is_("no descriptor is left in a launcher", [w.grown for w in workers if w.grown > 1], [])
+    if os.geteuid() == 0:
+        is_("no descriptor is left in a launcher", [w.grown for w in workers if w.grown > 1], [])
     is_("every session ends well", {worker.status for worker in workers}, {0})
     for _ in range(100):
         if not names() and groups() <= groups_before:
@@ -121,6 +123,7 @@ def main(launcher, policy, calls, sessions, seed):
     left = [name for place in ("/tmp", "/var/tmp") for name in os.listdir(place)
             if re.match(r"(hermes|hl)(?!.*(-test|-bench)\.)", name)]
     is_("no temporary file is left", sorted(set(left) - set(files_before)), [])
+    print("# the end", flush=True)
     done()
 
 
