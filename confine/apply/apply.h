@@ -50,6 +50,8 @@ int apply_cover(int from, int over, uint64_t attributes);
 int apply_tmpfs_over(int fd, const struct confine_op *op, const struct confinement *confinement);
 
 /* system.c: /proc and /dev */
+/* Is the descriptor in a proc of the kernel's? -1 with ESTALE when it is in something else. */
+int apply_check_proc(int fd);
 int apply_proc(struct apply *apply, size_t n);
 int apply_dev(struct apply *apply, size_t n);
 /* Before any lock: on the base's own "dev" and "proc". */

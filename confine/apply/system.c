@@ -75,17 +75,24 @@ mount_proc(struct apply *apply, int place, bool is_subset)
 	    errno == EPERM ? "/proc (an outer container masks parts of its own /proc)" : "/proc");
 }
 
-static int
-finish_proc(struct apply *apply, int proc, bool is_subset)
+int
+apply_check_proc(int fd)
 {
 	struct statfs fs;
 
-	if (proc < 0 || fstatfs(proc, &fs) != 0)
+	if (fd < 0 || fstatfs(fd, &fs) != 0)
+		return -1;
+	if (fs.f_type == PROC_MAGIC)
+		return 0;
+	errno = ESTALE;
+	return -1;
+}
+
+static int
+finish_proc(struct apply *apply, int proc, bool is_subset)
+{
+	if (apply_check_proc(proc) != 0)
 		return apply_fail(apply, CONFINE_STEP_PROC, "/proc");
-	if (fs.f_type != PROC_MAGIC) {
-		errno = ESTALE;
-		return apply_fail(apply, CONFINE_STEP_PROC, "/proc");
-	}
 	return is_subset ? 0 : cover_proc(apply, proc);
 }
 

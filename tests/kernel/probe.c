@@ -282,6 +282,13 @@ try_execute(char **words)
 	return errno;
 }
 
+/* Of the session keyring: 0 = there is a key of that name. */
+static int
+try_key(char **words)
+{
+	return outcome(syscall(SYS_keyctl, 10 /* search */, -3 /* session */, "user", words[0], 0));
+}
+
 static int
 try_nothing(char **words)
 {
@@ -326,6 +333,7 @@ static const struct attempt attempts[] = {
 	{ "fastopen", 0, try_fastopen },
 	{ "fill", 2, try_fill },
 	{ "ioctl", 1, try_ioctl },
+	{ "key", 1, try_key },
 	{ "kill", 2, try_kill },
 	{ "leak", 0, try_leak },
 	{ "listen", 0, try_listen },

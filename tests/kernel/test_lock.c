@@ -5,12 +5,15 @@
  */
 #include <sys/syscall.h>
 
+#include <linux/keyctl.h>
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -169,6 +172,26 @@ test_no_tcp(void **state)
 	assert_int_equal(launch_attempt(&lock, "loopback", NULL, NULL), ECONNREFUSED);
 }
 
+/* A key of the caller's session is not there, even for a command that may ask for keys. */
+static void
+test_keyring(void **state)
+{
+	static const char name[] = "hl-test-key";
+	struct launch_lock lock;
+
+	(void)state;
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) < 0 ||
+	    syscall(SYS_add_key, "user", name, "x", 1, KEY_SPEC_SESSION_KEYRING) < 0) {
+		print_message("# SKIP no key can be added here: %s\n", strerror(errno));
+		skip();
+	}
+	launch_lock_full(&lock);
+	switch_off(&lock, CONFINE_SECCOMP);
+	assert_int_equal(launch_attempt(&lock, "key", name, NULL), ENOKEY);
+	switch_off(&lock, CONFINE_KEYRING);
+	assert_int_equal(launch_attempt(&lock, "key", name, NULL), 0);
+}
+
 /* What strict refuses beyond default, and broad lets through. */
 static const struct {
 	const char *name;
@@ -208,6 +231,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attempts),
 		cmocka_unit_test(test_no_tcp),
+		cmocka_unit_test(test_keyring),
 		cmocka_unit_test(test_profiles),
 	};
 
