@@ -43,7 +43,6 @@ on_end(void *context, struct session_result *result)
 	struct turn *turn = context;
 
 	turn->result = result;
-	turn->has_ended = true;
 	if (--turn->room->running == 0)
 		hl_loop_stop(turn->room->loop);
 }

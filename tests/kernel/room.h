@@ -32,7 +32,6 @@ struct turn {
 	struct session_call *call;
 	struct session_result *result;
 	struct hl_buf out, err_out; /* everything, also past the window */
-	bool has_ended;
 };
 
 /* extra: what the session's config has beside what every room has. */

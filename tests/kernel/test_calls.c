@@ -234,7 +234,10 @@ static const struct disorder disorders[] = {
 	{ "EXIT", 1, RUNNER_EXIT, NULL, 0 },
 	{ "CLOSED", 1, RUNNER_CLOSED, NULL, 0 },
 	{ "PONG", 1, RUNNER_PONG, NULL, 0 },
-	{ "GOODBYE on a channel", 1, RUNNER_PONG, NULL, 0 },
+	{ "GOODBYE on a channel", 1, RUNNER_GOODBYE, NULL, 0 },
+	{ "GOODBYE and more", 0, RUNNER_GOODBYE, "x", 1 },
+	{ "PING on a channel", 1, RUNNER_PING, NULL, 0 },
+	{ "a second LOCK", 0, RUNNER_LOCK, NULL, 0 },
 	{ "a long PING", 0, RUNNER_PING, "123456789", 9 },
 };
 
@@ -321,8 +324,7 @@ count_fds(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	DIR *dir = opendir(path);
-	if (dir == NULL)
-		return 0; /* not ours to see: an ordinary user's runner is not dumpable */
+	assert_non_null(dir);
 	while (readdir(dir) != NULL)
 		n++;
 	closedir(dir);
@@ -389,11 +391,13 @@ test_soak(void **state)
 	for (uint32_t i = 0; i < 100; i++)
 		run_mixed(i);
 	const pid_t pid = watch.launch.pid;
-	const size_t fds = count_fds(pid);
+	/* Those of an ordinary user's runner, which is not dumpable, are not ours to see. */
+	const size_t fds = launch_is_root() ? count_fds(pid) : 0;
 	const long pages = resident_pages(pid);
 	for (uint32_t i = 100; i < calls; i++)
 		run_mixed(i);
-	assert_int_equal(count_fds(pid), fds);
+	if (launch_is_root())
+		assert_int_equal(count_fds(pid), fds);
 	assert_int_equal(count_children(pid), 0);
 	print_message("# %ld pages resident after 100 calls, %ld after %u\n", pages,
 	    resident_pages(pid), (unsigned)calls);

@@ -23,7 +23,7 @@ watch_start_locked(struct watch *watch, unsigned flags)
 	launch_start(&watch->launch, flags);
 	launch_send_lock(&watch->launch, &watch->lock);
 	watch->features = 0;
-	watch->has_error = watch->has_pong = watch->has_ended = false;
+	watch->has_error = watch->has_pong = false;
 	memset(watch->calls, 0, sizeof(watch->calls));
 }
 
@@ -66,8 +66,12 @@ void
 watch_send(struct watch *watch, uint32_t channel, enum runner_type type, const void *payload,
     size_t len)
 {
-	watch->launch.channel = channel;
-	launch_send(&watch->launch, type, payload, len);
+	struct hl_buf frame;
+
+	hl_buf_init(&frame, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
+	runner_frame_put(&frame, type, channel, payload, len);
+	launch_send_raw(&watch->launch, frame.data, frame.len);
+	hl_buf_done(&frame);
 }
 
 void
@@ -113,7 +117,6 @@ on_exit(struct watched *call, const struct runner_frame *frame)
 	snprintf(call->subject, sizeof(call->subject), "%s", call->exit.subject);
 	call->exit.subject = call->subject;
 	call->has_exit = true;
-	call->out_at_exit = call->out_len;
 }
 
 static uint32_t
@@ -155,10 +158,8 @@ watch_next(struct watch *watch)
 	const struct runner_frame *frame = &watch->launch.frame;
 	struct hl_err err;
 
-	if (!launch_next(&watch->launch)) {
-		watch->has_ended = true;
+	if (!launch_next(&watch->launch))
 		return false;
-	}
 	if (frame->channel != 0) {
 		on_call(watch, frame);
 	} else if (frame->type == RUNNER_HELLO) {

@@ -18,7 +18,6 @@ struct watched {
 	char subject[600];
 	char out[WATCH_TEXT], err[WATCH_TEXT]; /* NUL-terminated; what does not fit is counted */
 	size_t out_len, err_len;
-	size_t out_at_exit; /* out_len when EXIT came */
 	char state[WATCH_TEXT];
 	size_t state_len;
 };
@@ -27,7 +26,7 @@ struct watch {
 	struct launch launch;
 	struct launch_lock lock;
 	uint32_t features;
-	bool has_error, has_pong, has_ended;
+	bool has_error, has_pong;
 	struct runner_error error;
 	struct watched calls[RUNNER_CALLS_MAX + 1];
 };
@@ -38,6 +37,7 @@ void watch_start_locked(struct watch *watch, unsigned flags);
 /* sh -c text, on a channel that is free. */
 void watch_spawn(struct watch *watch, uint32_t channel, uint32_t flags, const char *text);
 void watch_bash(struct watch *watch, uint32_t channel, uint32_t flags, const char *text);
+/* On that channel, whatever the type. */
 void watch_send(struct watch *watch, uint32_t channel, enum runner_type type, const void *payload,
     size_t len);
 void watch_kill(struct watch *watch, uint32_t channel, enum runner_how how);
