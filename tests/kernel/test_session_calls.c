@@ -404,9 +404,17 @@ test_u17_no_value_is_in_a_file(void **state)
 	turn_done(&turn);
 	room_run(&room, &turn,
 	    "grep -rlE 'S3CRET-77[78]' /tmp /dev/shm 2>/dev/null; "
-	    "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -v S3CRET-77.7.8 | grep -cE 'S3CRET-77[7]'; "
+	    "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -cE 'S3CRET-77[78]'; "
 	    "readlink /proc/self/fd/* | grep -c memfd");
 	assert_string_equal(turn.out.data, "0\n0\n");
+	turn_done(&turn);
+	/* The sibling: where they are, they are found. */
+	room_run(&room, &turn,
+	    "echo $OTHER >/tmp/other; sh -c 'sleep 20; :' $OTHER & until grep -qs sleep "
+	    "/proc/$!/cmdline; do sleep 0.1; done; "
+	    "grep -rlE 'S3CRET-77[78]' /tmp /dev/shm 2>/dev/null; "
+	    "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -cE 'S3CRET-77[78]'; kill $!");
+	assert_string_equal(turn.out.data, "/tmp/other\n1\n");
 	turn_done(&turn);
 	room_leave(&room);
 }
