@@ -86,8 +86,7 @@ show_level(const struct request *request)
 	struct hl_err err;
 
 	if (text == NULL) {
-		hl_err_set(&err, HLU_01, "there is no level '%.60s'", request->level);
-		hl_err_help(&err, "the levels are open@1, hermes@1, baseline@1 and restricted@1");
+		policy_level_unknown(request->level, &err);
 		return verb_fail(&err);
 	}
 	fputs(text, stdout);

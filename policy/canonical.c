@@ -217,21 +217,11 @@ chunk_end(const struct canonical *c, const struct node *node, uint32_t end)
 
 static void put_map(struct canonical *c, const struct node *map, uint32_t end, const char *prefix);
 
-static size_t
-depth_of(const char *prefix)
-{
-	size_t n = 0;
-
-	for (; *prefix != '\0'; prefix++)
-		n += *prefix == '.';
-	return n;
-}
-
 static void
 put_chunk(struct canonical *c, const struct chunk *chunk, const char *prefix)
 {
 	const struct node *node = chunk->node;
-	size_t indent = depth_of(prefix) * INDENT, from = node->key->column - 1;
+	size_t indent = policy_key_depth(prefix) * INDENT, from = node->key->column - 1;
 	char below[PATH_SIZE];
 
 	for (uint32_t line = chunk->first; line < node->key->line; line++)
@@ -290,7 +280,7 @@ put_map(struct canonical *c, const struct node *map, uint32_t end, const char *p
 	}
 	/* What stands behind the last key stays at the end. */
 	for (uint32_t line = from; line < end; line++)
-		put_shifted(c, line, SIZE_MAX, depth_of(prefix) * INDENT);
+		put_shifted(c, line, SIZE_MAX, policy_key_depth(prefix) * INDENT);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -453,11 +453,8 @@ policy_load_level(const char *name, struct policy **ret_policy, struct hl_err *e
 	int len = snprintf(text, sizeof(text), "version: 1\nid: level\nlevel: %.60s\n", name);
 	const struct policy_text only = { name, text, (size_t)len };
 
-	if (policy_level_text(name) == NULL) {
-		hl_err_set(err, HLU_01, "there is no level '%.60s'", name);
-		return hl_err_help(err,
-		    "the levels are open@1, hermes@1, baseline@1 and restricted@1");
-	}
+	if (policy_level_text(name) == NULL)
+		return policy_level_unknown(name, err);
 	int result = policy_load_texts(&only, 1, ret_policy, &findings, err);
 	policy_findings_done(&findings);
 	return result;

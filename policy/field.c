@@ -81,6 +81,16 @@ policy_field_has_below(const char *prefix, size_t len)
 	return false;
 }
 
+size_t
+policy_key_depth(const char *key)
+{
+	size_t n = 0;
+
+	for (; *key != '\0'; key++)
+		n += *key == '.';
+	return n;
+}
+
 int
 policy_word_index(const char *const *words, const char *text, size_t len)
 {

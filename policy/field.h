@@ -36,6 +36,8 @@ const struct policy_field_info *policy_field_info(enum policy_field field);
 enum policy_field policy_field_findn(const char *key, size_t len);
 /* Whether some field's key is prefix "." more. */
 bool policy_field_has_below(const char *prefix, size_t len);
+/* How many sections a key is in: "process.seccomp.profile" is in two. */
+size_t policy_key_depth(const char *key);
 /* The index of a word in a NULL-terminated list, by length; -1 when it is not there. */
 int policy_word_index(const char *const *words, const char *text, size_t len);
 /* Kinds whose value is one number, held as a rank (ENUM, BOOL, HOME) or as itself. */

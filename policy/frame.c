@@ -91,7 +91,7 @@ on_level(struct policy_reader *r, const struct node *node)
 		return;
 	}
 	policy_diag_error(r->diag, HLP_08, policy_at(node), "there is no level \"%.40s\"", name);
-	policy_diag_help(r->diag, "the levels are open@1, hermes@1, baseline@1 and restricted@1");
+	policy_diag_help(r->diag, "%s", policy_level_help);
 }
 
 static void

@@ -13,6 +13,16 @@
 
 #include "base/banned.h"
 
+static const char level_schema[] = "{\"enum\":["
+#define FIRST(name) "\"" name "\""
+#define NEXT(name)  ",\"" name "\""
+#define LAST(name)  ",\"" name "\""
+#include "policy/levels.def"
+#undef FIRST
+#undef NEXT
+#undef LAST
+				   "],\"description\":\"The built-in layer below this one.\"}";
+
 /* The frame's keys: what frame.c reads. A test compares the names. */
 static const struct {
 	const char *key, *schema;
@@ -22,8 +32,7 @@ static const struct {
 	    "{\"type\":\"string\",\"pattern\":\"^[a-z0-9][a-z0-9._/-]{0,127}$\",\"description\":\"Name of the policy.\"}" },
 	{ "layer",
 	    "{\"enum\":[\"host\",\"org\",\"team\",\"task\"],\"description\":\"Where it stands in the stack. Default: task.\"}" },
-	{ "level",
-	    "{\"enum\":[\"open@1\",\"hermes@1\",\"baseline@1\",\"restricted@1\"],\"description\":\"The built-in layer below this one.\"}" },
+	{ "level", level_schema },
 	{ "revision",
 	    "{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,\"description\":\"Grows with each change.\"}" },
 	{ "requires",

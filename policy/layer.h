@@ -64,6 +64,9 @@ struct policy_read {
 	struct policy_given given[POLICY_FIELD_MAX];
 };
 
+/* levels.c: "the levels are ...", for whoever named another. */
+extern const char policy_level_help[];
+
 /* What is open while one file is read. */
 struct policy_reader {
 	struct policy_arena *arena;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "policy/policy.h"
+#include "policy/layer.h"
 
 static const struct {
 	const char *name;
@@ -17,6 +17,39 @@ static const struct {
 };
 
 #include "base/banned.h"
+
+static const char *const names[] = {
+#define FIRST(name) name,
+#define NEXT(name)  name,
+#define LAST(name)  name,
+#include "policy/levels.def"
+#undef FIRST
+#undef NEXT
+#undef LAST
+};
+
+const char policy_level_help[] =
+#define FIRST(name) "the levels are " name
+#define NEXT(name)  ", " name
+#define LAST(name)  " and " name
+#include "policy/levels.def"
+#undef FIRST
+#undef NEXT
+#undef LAST
+    ;
+
+const char *
+policy_level_name(size_t index)
+{
+	return index < HL_ARRAY_SIZE(names) ? names[index] : NULL;
+}
+
+int
+policy_level_unknown(const char *name, struct hl_err *err)
+{
+	hl_err_set(err, HLU_01, "there is no level '%.60s'", name);
+	return hl_err_help(err, "%s", policy_level_help);
+}
 
 const char *
 policy_level_text(const char *name)

@@ -29,9 +29,6 @@ struct stack {
 
 static const char default_level[] = "restricted@1";
 
-/* Strict first: the name that policy_level() gives. */
-static const char *const level_order[] = { "restricted@1", "baseline@1", "hermes@1", "open@1" };
-
 static void
 loaded_done(struct loaded *loaded)
 {
@@ -251,9 +248,10 @@ settle(struct stack *stack, struct hl_err *err)
 		policy_check_settled(policy, &diag, loaded->read);
 		policy_diag_seal(&diag, &loaded->source, loaded->root);
 	}
-	for (size_t i = HL_ARRAY_SIZE(level_order); i-- > 0;) {
-		if (has_level(policy, level_order[i]))
-			policy->level = level_order[i];
+	/* The strictest comes last. */
+	for (size_t i = 0; policy_level_name(i) != NULL; i++) {
+		if (has_level(policy, policy_level_name(i)))
+			policy->level = policy_level_name(i);
 	}
 	return 0;
 }

@@ -222,6 +222,10 @@ int policy_show(const struct policy *policy, unsigned flags, struct hl_buf *out,
     struct hl_err *err) HL_MUST_CHECK;
 /* The text of a built-in level, NULL when there is none of that name. */
 const char *policy_level_text(const char *name);
+/* Their names, the loosest first; NULL past the last. */
+const char *policy_level_name(size_t index);
+/* Says that there is none of that name, and which there are. Returns -1. */
+int policy_level_unknown(const char *name, struct hl_err *err);
 
 /* request->files[0] in its canonical form: the order of the tables, two columns a level, comments
  * kept. What cannot be moved line by line is an error (HLP-27). */

@@ -60,16 +60,6 @@ put_origins(struct show *s, const struct policy_value *value)
 	hl_buf_putc(s->out, '\n');
 }
 
-static size_t
-depth_of(const char *path)
-{
-	size_t n = 0;
-
-	for (; *path != '\0'; path++)
-		n += *path == '.';
-	return n;
-}
-
 /* Opens the sections of a key that are not open yet: "process.seccomp.profile" needs two. */
 static void
 enter(struct show *s, const char *key)
@@ -196,7 +186,7 @@ static void
 put_open_field(struct show *s, enum policy_field field, const struct policy_value *value)
 {
 	const char *key = policy_field_key(field);
-	size_t indent = depth_of(key) * 2;
+	size_t indent = policy_key_depth(key) * 2;
 	const char *last = strrchr(key, '.');
 
 	hl_buf_putf(s->out, "%*s%s:\n", (int)indent, "", last != NULL ? last + 1 : key);
@@ -252,7 +242,8 @@ put_field(struct show *s, enum policy_field field)
 		put_open_field(s, field, value);
 		return;
 	}
-	hl_buf_putf(s->out, "%*s%s: ", (int)depth_of(key) * 2, "", last != NULL ? last + 1 : key);
+	hl_buf_putf(s->out, "%*s%s: ", (int)policy_key_depth(key) * 2, "",
+	    last != NULL ? last + 1 : key);
 	put_value(s, field, value);
 	put_origins(s, value);
 }

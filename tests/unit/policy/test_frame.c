@@ -69,6 +69,7 @@ levels_are_pinned(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(names); i++) {
+		assert_string_equal(policy_level_name(i), names[i]);
 		assert_non_null(policy_level_text(names[i]));
 		snprintf(text, sizeof(text), HEAD "level: %s\nbackends: [local, docker]\n",
 		    names[i]);
@@ -78,6 +79,7 @@ levels_are_pinned(void **state)
 		/* Every level leaves the choice of backends to the policy. */
 		assert_string_equal(spelled(POLICY_BACKENDS), "[local, docker]");
 	}
+	assert_null(policy_level_name(HL_ARRAY_SIZE(names)));
 	assert_null(policy_level_text("baseline"));
 	expect_error(HEAD "level: baseline\n", "HLP-08");
 	expect_error(HEAD "level: baseline@2\n", "HLP-08");
