@@ -454,6 +454,23 @@ launch_run(const struct launch_lock *lock, unsigned flags, const char *const *wo
 	launch_end(&launch);
 }
 
+void
+launch_refused(const struct launch_lock *lock, enum confine_step step, int sys_errno,
+    const char *subject)
+{
+	static struct launch_result result;
+	const char *const words[] = { "/probe", "nothing", NULL };
+
+	launch_run(lock, 0, words, &result);
+	assert_true(result.has_error);
+	assert_false(result.is_locked);
+	assert_string_equal(confine_step_text((enum confine_step)result.error.step),
+	    confine_step_text(step));
+	assert_int_equal(result.error.sys_errno, sys_errno);
+	assert_string_equal(result.subject, subject);
+	assert_string_equal(hl_code_info((enum hl_code)result.error.code)->id, "HLB-02");
+}
+
 int
 launch_attempt(const struct launch_lock *lock, const char *name, const char *a, const char *b)
 {

@@ -82,6 +82,10 @@ int launch_end(struct launch *launch);
 void launch_run(const struct launch_lock *lock, unsigned flags, const char *const *words,
     struct launch_result *ret_result);
 
+/* Such a lock is refused (HLB-02), and nothing is started. */
+void launch_refused(const struct launch_lock *lock, enum confine_step step, int sys_errno,
+    const char *subject);
+
 /* "/absolute/path/of/build/kernel/probe" */
 const char *launch_probe(void);
 /* The errno (0 = it worked) with which an attempt of the probe ends inside. */

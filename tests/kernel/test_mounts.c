@@ -21,24 +21,11 @@
 
 #include <cmocka.h>
 
-#include "tests/kernel/launch.h"
+#include "tests/kernel/scratch.h"
 
 #include "base/banned.h"
 
-static char top[64];
 static struct launch_result result;
-
-/* A path below the temporary directory; four at a time. */
-static const char *
-below(const char *name)
-{
-	static char paths[4][128];
-	static unsigned next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", top, name);
-	return path;
-}
 
 static void
 make_file(const char *path)
@@ -61,20 +48,13 @@ static int
 set_up(void **state)
 {
 	(void)state;
-	/* What a test mounts must not stay on the machine. */
-	if (launch_is_root() &&
-	    (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0))
+	if (scratch_make() != 0)
 		return -1;
-	snprintf(top, sizeof(top), "/tmp/hl-mounts-XXXXXX");
-	if (mkdtemp(top) == NULL)
-		return -1;
-	umask(0);
-	chmod(top, 0755);
 	make_dir(below("data"));
 	make_dir(below("data/sub"));
 	make_file(below("data/file"));
 	make_file(below("data/sub/file"));
-	if (symlink("/tmp", below("data/link")) != 0 || symlink(top, below("alias")) != 0)
+	if (symlink("/tmp", below("data/link")) != 0 || symlink(scratch, below("alias")) != 0)
 		return -1;
 	if (launch_is_root())
 		return mount("tmpfs", below("data/sub"), "tmpfs", 0, "mode=777");
@@ -93,7 +73,7 @@ tear_down(void **state)
 	unlink(below("alias"));
 	rmdir(below("data/sub"));
 	rmdir(below("data"));
-	return rmdir(top);
+	return rmdir(scratch);
 }
 
 static struct confine_op *
@@ -274,22 +254,6 @@ test_bound_root(void **state)
 }
 
 static void
-expect_refusal(const struct launch_lock *lock, enum confine_step step, int sys_errno,
-    const char *subject)
-{
-	const char *const words[] = { "/probe", "nothing", NULL };
-
-	launch_run(lock, 0, words, &result);
-	assert_true(result.has_error);
-	assert_false(result.is_locked);
-	assert_string_equal(confine_step_text((enum confine_step)result.error.step),
-	    confine_step_text(step));
-	assert_int_equal(result.error.sys_errno, sys_errno);
-	assert_string_equal(result.subject, subject);
-	assert_string_equal(hl_code_info((enum hl_code)result.error.code)->id, "HLB-02");
-}
-
-static void
 test_refused_operations(void **state)
 {
 	struct launch_lock lock;
@@ -297,21 +261,21 @@ test_refused_operations(void **state)
 	(void)state;
 	/* another thing than the host looked at */
 	bind_data(&lock, 0)->ino++;
-	expect_refusal(&lock, CONFINE_STEP_SOURCE, ESTALE, below("data"));
+	launch_refused(&lock, CONFINE_STEP_SOURCE, ESTALE, below("data"));
 	/* a symbolic link on the way to the source */
 	bind_data(&lock, 0)->src = below("alias/data");
-	expect_refusal(&lock, CONFINE_STEP_SOURCE, ELOOP, below("alias/data"));
+	launch_refused(&lock, CONFINE_STEP_SOURCE, ELOOP, below("alias/data"));
 	/* a file where a directory was */
 	bind_data(&lock, 0)->flags |= CONFINE_OP_FILE;
-	expect_refusal(&lock, CONFINE_STEP_SOURCE, ESTALE, below("data"));
+	launch_refused(&lock, CONFINE_STEP_SOURCE, ESTALE, below("data"));
 	/* a symbolic link, planted in a bind, as the place of a mount */
 	bind_data(&lock, 0);
 	launch_op(&lock, CONFINE_OP_TMPFS, NULL, "/data/link/x", 0);
-	expect_refusal(&lock, CONFINE_STEP_PLACE, ELOOP, "/data/link/x");
+	launch_refused(&lock, CONFINE_STEP_PLACE, ELOOP, "/data/link/x");
 	/* a mount point that would have to be made in a bind */
 	bind_data(&lock, 0);
 	launch_op(&lock, CONFINE_OP_TMPFS, NULL, "/data/new/x", 0);
-	expect_refusal(&lock, CONFINE_STEP_PLACE, ENOENT, "/data/new/x");
+	launch_refused(&lock, CONFINE_STEP_PLACE, ENOENT, "/data/new/x");
 	/* the same in a file system of ours is made */
 	bind_data(&lock, 0);
 	launch_op(&lock, CONFINE_OP_TMPFS, NULL, "/tmp/new/x", 0)->mode = 0777;
@@ -324,17 +288,17 @@ test_refused_operations(void **state)
 	/* a link where something is already */
 	bind_data(&lock, 0);
 	launch_op(&lock, CONFINE_OP_SYMLINK, "x", "/tmp", 0);
-	expect_refusal(&lock, CONFINE_STEP_PLACE, EEXIST, "/tmp");
+	launch_refused(&lock, CONFINE_STEP_PLACE, EEXIST, "/tmp");
 	launch_find(&lock, "/tmp")->mode = 0777;
 	/* something to hide that is not there */
 	bind_data(&lock, 0);
 	launch_op(&lock, CONFINE_OP_MASK, NULL, "/data/missing", 0);
-	expect_refusal(&lock, CONFINE_STEP_MASK, ENOENT, "/data/missing");
+	launch_refused(&lock, CONFINE_STEP_MASK, ENOENT, "/data/missing");
 	/* without a proc nothing can be verified */
 	bind_data(&lock, 0);
 	launch_remove(&lock, "/proc");
 	lock.confinement.flags &= ~(uint32_t)CONFINE_LANDLOCK;
-	expect_refusal(&lock, CONFINE_STEP_VERIFY, ENOENT, "/proc/self/status");
+	launch_refused(&lock, CONFINE_STEP_VERIFY, ENOENT, "/proc/self/status");
 }
 
 static void
@@ -352,7 +316,7 @@ test_landlock(void **state)
 	assert_int_equal(attempt(&lock, "execute", "/tmp/x"), EACCES);
 	/* a rule for what is not there names it */
 	launch_rule(&lock, "/nowhere", CONFINE_READ);
-	expect_refusal(&lock, CONFINE_STEP_LANDLOCK, ENOENT, "/nowhere");
+	launch_refused(&lock, CONFINE_STEP_LANDLOCK, ENOENT, "/nowhere");
 	/* a kernel without it: HLD-01, and nothing is started */
 	launch_lock_full(&lock);
 	launch_start(&launch, LAUNCH_NO_LANDLOCK);

@@ -1,67 +1,11 @@
 /*
  * What the runner is to read back of an engine's work, from a plan and from the caller's arguments.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "backends/docker/settings.h"
-#include "backends/docker/start.h"
+#include "tests/unit/backends/docker_scene.h"
 
 #include "base/banned.h"
-
-static char image[] = "example", endpoint[] = "/socket";
-
-struct fixture {
-	struct plan plan;
-	struct lowered lowered;
-	struct hl_err err;
-};
-
-static int
-setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	f->plan = (struct plan){
-		.run_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-		.state_dir = "/state",
-		.runner_path = "/runner",
-		.user_kind = PLAN_USER_NUMERIC,
-		.uid = 1000,
-		.gid = 1000,
-		.no_new_privs = true,
-		.home = { .kind = PLAN_HOME_TMPFS },
-		.image = image,
-		.endpoint = endpoint,
-		.cancel_fd = -1,
-	};
-	lowered_init(&f->lowered);
-	*state = f;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	lowered_done(&f->lowered);
-	free(f);
-	return 0;
-}
-
-static void
-lower(struct fixture *f)
-{
-	if (backend_docker.lower(&f->plan, &f->lowered, &f->err) != 0)
-		fail_msg("%s: %s", hl_code_info(f->err.code)->id, f->err.msg);
-}
 
 /* The engine says what it was asked for; what is so, the runner reads from inside. */
 static void

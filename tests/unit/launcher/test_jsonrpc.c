@@ -1,27 +1,16 @@
 /*
  * What goes out as JSON-RPC: a message that cannot be held, and one that is no text.
  */
-#include <sys/socket.h>
-
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "launcher/jsonrpc.h"
+#include "tests/unit/launcher/line_scene.h"
 
 #include "base/banned.h"
 
 struct scene {
-	struct hl_loop *loop;
-	struct line line;
-	int peer;
+	struct line_scene at;
 	unsigned ends;
 	char text[4096]; /* what the peer has read */
 };
@@ -42,36 +31,22 @@ on_end(void *context, const char *why)
 }
 
 static void
-on_drained(void *context)
-{
-	(void)context;
-}
-
-static void
 begin(struct scene *scene)
 {
-	struct hl_err err = { 0 };
-	int ends[2];
 	const struct line_calls calls = { on_line, on_end, on_drained, scene };
 
 	*scene = (struct scene){ 0 };
-	assert_int_equal(hl_loop_new(&scene->loop, &err), 0);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	int fds[2] = { ends[0], fcntl(ends[0], F_DUPFD_CLOEXEC, 3) };
-	assert_int_equal(line_open(&scene->line, scene->loop, fds, &calls, &err), 0);
-	scene->peer = ends[1];
+	line_scene_begin(&scene->at, &calls);
 }
 
 static void
 finish(struct scene *scene)
 {
-	line_flush(&scene->line, 1000);
+	line_flush(&scene->at.line, 1000);
 	ssize_t n =
-	    recv(scene->peer, scene->text, sizeof(scene->text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	    recv(scene->at.peer, scene->text, sizeof(scene->text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	scene->text[n > 0 ? n : 0] = '\0';
-	line_close(&scene->line);
-	hl_loop_free(scene->loop);
-	close(scene->peer);
+	line_scene_finish(&scene->at);
 }
 
 /* HLU-27: whoever asked is told; nothing of the message itself is. */
@@ -87,7 +62,7 @@ test_answer_too_large(void **state)
 	jsonrpc_answer(&out, &json, "\"seven\"");
 	hl_json_string(&json, "piece");
 	out.failed = true;
-	jsonrpc_send(&scene.line, &out, &json, "\"seven\"");
+	jsonrpc_send(&scene.at.line, &out, &json, "\"seven\"");
 	finish(&scene);
 	assert_int_equal(scene.ends, 0);
 	assert_non_null(strstr(scene.text, "\"id\":\"seven\",\"error\""));
@@ -108,7 +83,7 @@ test_notification_too_large(void **state)
 	jsonrpc_notify(&out, &json, "output");
 	hl_json_end_object(&json);
 	out.failed = true;
-	jsonrpc_send(&scene.line, &out, &json, NULL);
+	jsonrpc_send(&scene.at.line, &out, &json, NULL);
 	finish(&scene);
 	assert_int_equal(scene.ends, 1);
 	assert_string_equal(scene.text, "");
@@ -124,7 +99,7 @@ test_message_is_a_text(void **state)
 	begin(&scene);
 	hl_err_set(&err, HLU_20, "no '%s'", "\xc3");
 	hl_err_help(&err, "not %s", "\xff");
-	jsonrpc_fail(&scene.line, "1", JSONRPC_BAD_PARAMS, &err);
+	jsonrpc_fail(&scene.at.line, "1", JSONRPC_BAD_PARAMS, &err);
 	finish(&scene);
 	assert_non_null(strstr(scene.text, "\"message\":\"no '\xef\xbf\xbd'\""));
 	assert_non_null(strstr(scene.text, "\"help\":\"not \xef\xbf\xbd\""));

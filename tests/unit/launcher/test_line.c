@@ -1,26 +1,15 @@
 /*
  * A peer that speaks in lines: cut lines, long ones, one who asks and does not listen, the end.
  */
-#include <sys/socket.h>
-
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "launcher/line.h"
+#include "tests/unit/launcher/line_scene.h"
 
 #include "base/banned.h"
 
 struct seen {
-	struct hl_loop *loop;
-	struct line line;
+	struct line_scene at;
 	char text[256];
 	unsigned lines, ends;
 	size_t answer; /* bytes for each line */
@@ -41,10 +30,10 @@ on_line(void *context, const char *text, size_t len)
 		memcpy(seen->text + have + len, ";", 2);
 	}
 	if (seen->answer > 0)
-		line_put(&seen->line, answer, seen->answer);
+		line_put(&seen->at.line, answer, seen->answer);
 	if (seen->closes) {
-		line_close(&seen->line);
-		hl_loop_stop(seen->loop);
+		line_close(&seen->at.line);
+		hl_loop_stop(seen->at.loop);
 	}
 }
 
@@ -56,13 +45,7 @@ on_end(void *context, const char *why)
 	seen->ends++;
 	if (why != NULL)
 		memcpy(seen->why, why, strlen(why) < 63 ? strlen(why) : 63);
-	hl_loop_stop(seen->loop);
-}
-
-static void
-on_drained(void *context)
-{
-	(void)context;
+	hl_loop_stop(seen->at.loop);
 }
 
 static void
@@ -75,15 +58,10 @@ stop(void *context, uint32_t events)
 static int
 begin(struct seen *seen)
 {
-	struct hl_err err = { 0 };
-	int ends[2];
 	const struct line_calls calls = { on_line, on_end, on_drained, seen };
 
-	assert_int_equal(hl_loop_new(&seen->loop, &err), 0);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	int fds[2] = { ends[0], fcntl(ends[0], F_DUPFD_CLOEXEC, 3) };
-	assert_int_equal(line_open(&seen->line, seen->loop, fds, &calls, &err), 0);
-	return ends[1];
+	line_scene_begin(&seen->at, &calls);
+	return seen->at.peer;
 }
 
 static void
@@ -95,19 +73,17 @@ run_for(struct seen *seen, unsigned ms)
 		.fd = -1,
 		.when_ms = hl_now_mono_ms() + ms,
 		.fn = stop,
-		.context = seen->loop,
+		.context = seen->at.loop,
 	};
 
-	assert_int_equal(hl_loop_add(seen->loop, &watch, &source, &err), 0);
-	assert_int_equal(hl_loop_run(seen->loop, &err), 0);
+	assert_int_equal(hl_loop_add(seen->at.loop, &watch, &source, &err), 0);
+	assert_int_equal(hl_loop_run(seen->at.loop, &err), 0);
 }
 
 static void
-finish(struct seen *seen, int peer)
+finish(struct seen *seen)
 {
-	line_close(&seen->line);
-	hl_loop_free(seen->loop);
-	close(peer);
+	line_scene_finish(&seen->at);
 	free(seen);
 }
 
@@ -128,7 +104,7 @@ test_cut_lines(void **state)
 	assert_string_equal(seen->text, "a;bc;;"); /* what has no end is no line */
 	assert_int_equal(seen->ends, 1);
 	assert_string_equal(seen->why, "");
-	finish(seen, peer);
+	finish(seen);
 }
 
 static void
@@ -148,7 +124,7 @@ test_long_line(void **state)
 	assert_int_equal(seen->ends, 1);
 	assert_non_null(strstr(seen->why, "1 MiB"));
 	assert_int_equal(seen->lines, 0);
-	finish(seen, peer);
+	finish(seen);
 }
 
 /* Asking without listening stops the reading; memory stays within what one round of lines makes. */
@@ -166,7 +142,7 @@ test_deaf_peer(void **state)
 		run_for(seen, 1);
 	}
 	assert_true(seen->lines < 20);
-	assert_true(line_queued(&seen->line) < 8U << 20);
+	assert_true(line_queued(&seen->at.line) < 8U << 20);
 	/* Listening again sets it going again. */
 	static char sink[256 * 1024];
 	unsigned before = seen->lines;
@@ -176,7 +152,7 @@ test_deaf_peer(void **state)
 		run_for(seen, 1);
 	}
 	assert_true(seen->lines > before);
-	finish(seen, peer);
+	finish(seen);
 }
 
 static void
@@ -191,7 +167,7 @@ test_close_inside(void **state)
 	run_for(seen, 100);
 	assert_int_equal(seen->lines, 1);
 	assert_int_equal(seen->ends, 0);
-	finish(seen, peer);
+	finish(seen);
 }
 
 int
