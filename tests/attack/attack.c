@@ -6,6 +6,7 @@
  *	attack outside TAG PORT KEY PID id...	those, if they cannot harm the machine
  *	attack plant TAG	holds sockets, a queue and SysV objects until its stdin ends;
  *				prints "PORT KEY PID"
+ *	attack keyed TAG PROGRAM ARGUMENT...	runs that with a key in a session keyring of its own
  *	attack sibling TAG	a process, a file and a socket to look for, until its stdin ends
  */
 #include "tests/attack/attack.h"
@@ -17,6 +18,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -256,6 +258,17 @@ sibling(void)
 	return 0;
 }
 
+/* A session as a login makes it, with a key of the caller's in it. Where none can be made, the
+ * attempt that looks for it says so. */
+static int
+keyed(char **argv)
+{
+	if (syscall(SYS_keyctl, 1 /* join a session keyring */, NULL) >= 0)
+		syscall(SYS_add_key, "user", tagged("hl-attack-"), "canary", 6, -3 /* session */);
+	execvp(argv[0], argv);
+	return 1;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -265,6 +278,10 @@ main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "sibling") == 0) {
 		planted.tag = argv[2];
 		return sibling();
+	}
+	if (argc > 3 && strcmp(argv[1], "keyed") == 0) {
+		planted.tag = argv[2];
+		return keyed(argv + 3);
 	}
 	if (argc == 3 && strcmp(argv[1], "plant") == 0) {
 		planted.tag = argv[2];

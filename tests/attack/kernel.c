@@ -206,6 +206,14 @@ request_key(void)
 	return answer(syscall(SYS_request_key, "user", "hl-attack-none", NULL, 0));
 }
 
+/* What the caller's session keeps for its own programs. */
+static long
+caller_key(void)
+{
+	return answer(syscall(SYS_keyctl, 10 /* search */, -3 /* session */, "user",
+	    tagged("hl-attack-"), 0));
+}
+
 static long
 keyctl_get(void)
 {
@@ -481,6 +489,7 @@ const struct attempt attempts_kernel[] = {
 	{ "add_key", add_key, 0 },
 	{ "request_key", request_key, 0 },
 	{ "keyctl", keyctl_get, 0 },
+	{ "caller_key", caller_key, 0 },
 	{ "init_module", init_module, ONLY_INSIDE },
 	{ "finit_module", finit_module, ONLY_INSIDE },
 	{ "kexec", kexec, ONLY_INSIDE },

@@ -125,7 +125,7 @@ leaks=(SECRET_TOKEN=canary LD_PRELOAD='' BASH_ENV=/x ENV=/x LD_AUDIT='' GIT_SSH_
 inside() {
 	(
 		exec 8<>"/dev/tcp/127.0.0.1/$PORT"
-		as "$1" env "${leaks[@]}" "$LAUNCH" --policy "$2" -- \
+		as "$1" env "${leaks[@]}" "$ATTACK" keyed "$TAG" "$LAUNCH" --policy "$2" -- \
 			./attack inside "$TAG" "$PORT" "$KEY" "$PLANTED" 7</ 9>&- 10</proc/self/ns/mnt \
 			2>"$TMP/err" </dev/null
 	)
@@ -134,10 +134,10 @@ inside() {
 # sibling CALLER POLICY: a second sandbox of the same user, until sibling_end
 sibling() {
 	mkfifo "$TMP/sibling"
-	as "$1" "$LAUNCH" --policy "$2" -- ./attack sibling "$TAG" <"$TMP/sibling" >"$TMP/ready" 2>&1 9>&- &
+	as "$1" "$LAUNCH" --policy "$2" -- ./attack sibling "$TAG" <"$TMP/sibling" >"$TMP/sibling.$1" 2>&1 9>&- &
 	SIBLING_PID=$!
 	exec 6>"$TMP/sibling"
-	wait_until 10 test -s "$TMP/ready" || fail "$1: a sibling runs"
+	wait_until 10 grep -qsx ready "$TMP/sibling.$1" || fail "$1: a sibling runs" "$(cat "$TMP/sibling.$1")"
 }
 sibling_end() {
 	exec 6>&-
@@ -167,13 +167,15 @@ for caller in $CALLERS; do
 	answers=$(inside "$caller" "$strict")
 	is "$caller strict: the attempts ran to their end" $? 0
 	judge "$caller strict" 3 "$answers"
-	must_work "$caller without the filter" open "$(inside "$caller" "$open")"
+	answers=$(inside "$caller" "$open")
+	must_work "$caller without the filter" open "$answers"
+	is "$caller without the filter: caller_key" "$(sed -n 's/^caller_key //p' <<<"$answers")" ENOKEY
 	must_work "$caller with the limit given away" loose "$(inside "$caller" "$loose")"
 
 	# Without a boundary nothing of this is stopped, and that is what is promised: whatever the
 	# command's user may do on the host, it may do here.
 	mapfile -t free < <(awk '!/^#/ && $5 == "scrub" { print $1 }' "$EXPECTED")
-	answers=$(SECRET_TOKEN=canary as "$caller" "$LAUNCH" --policy "$scrub" -- \
+	answers=$(SECRET_TOKEN=canary as "$caller" "$ATTACK" keyed "$TAG" "$LAUNCH" --policy "$scrub" -- \
 		./attack outside "$TAG" "$PORT" "$KEY" "$PLANTED" "${free[@]}" 9>&- 2>"$TMP/err" </dev/null)
 	for id in "${free[@]}"; do
 		is "$caller scrub: $id is not stopped" "$(sed -n "s/^$id //p" <<<"$answers")" ALLOWED
@@ -189,11 +191,11 @@ done
 if [ "$(id -u)" = 0 ]; then
 	mapfile -t outside < <(ids out)
 	mkfifo "$TMP/sibling"
-	"$ATTACK" sibling "$TAG" <"$TMP/sibling" >"$TMP/ready.outside" 9>&- &
+	"$ATTACK" sibling "$TAG" <"$TMP/sibling" >"$TMP/sibling.outside" 9>&- &
 	SIBLING_PID=$!
 	exec 6>"$TMP/sibling"
-	wait_until 10 test -s "$TMP/ready.outside" || fail "a sibling runs outside"
-	answers=$(cd "$TMP/work.root" && env "${leaks[@]}" "$ATTACK" outside "$TAG" "$PORT" "$KEY" "$PLANTED" \
+	wait_until 10 grep -qsx ready "$TMP/sibling.outside" || fail "a sibling runs outside"
+	answers=$(cd "$TMP/work.root" && env "${leaks[@]}" "$ATTACK" keyed "$TAG" "$ATTACK" outside "$TAG" "$PORT" "$KEY" "$PLANTED" \
 		"${outside[@]}" 7</)
 	sibling_end
 	must_work "outside as root" out "$answers"
