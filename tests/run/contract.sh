@@ -79,7 +79,7 @@ for caller in $CALLERS; do
 		as_exec "$caller" env --default-signal=INT "$LAUNCH" --policy "$base" -- \
 			sh -c "trap 'exit 55' $signal; echo up; while :; do sleep 0.05; done" >"$TMP/up.$caller.$signal" 2>/dev/null &
 		pid=$!
-		wait_until 10 grep -q up "$TMP/up.$caller.$signal" || fail "$caller: it began, for $signal"
+		wait_until 10 grep -qs up "$TMP/up.$caller.$signal" || fail "$caller: it began, for $signal"
 		kill -$signal $pid
 		status=0
 		wait $pid || status=$?
@@ -88,7 +88,7 @@ for caller in $CALLERS; do
 
 	as_exec "$caller" "$LAUNCH" --policy "$base" -- sh -c 'echo up; setsid sleep 86303 & sleep 86303' >"$TMP/up.$caller" 2>/dev/null &
 	pid=$!
-	wait_until 10 grep -q up "$TMP/up.$caller" || fail "$caller: it began, to be killed"
+	wait_until 10 grep -qs up "$TMP/up.$caller" || fail "$caller: it began, to be killed"
 	kill -KILL $pid
 	wait $pid 2>/dev/null
 	if wait_until 5 no_sleepers 86303; then pass "$caller: kill -9 of the launcher leaves no process"; else fail "$caller: kill -9 of the launcher leaves no process"; fi

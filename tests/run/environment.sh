@@ -79,7 +79,7 @@ Y
 	token=$(make_policy token 'GITLAB_TOKEN')
 	GITLAB_TOKEN=canary-S3CRET-777 as_exec "$caller" "$LAUNCH" --policy "$token" -- sh -c 'printf %s "$GITLAB_TOKEN" >got; echo up; sleep 2' >"$TMP/up.$caller" 2>"$TMP/err" &
 	pid=$!
-	wait_until 10 grep -q up "$TMP/up.$caller" || fail "$caller: U20 it began" "$(cat "$TMP/err")"
+	wait_until 10 grep -qs up "$TMP/up.$caller" || fail "$caller: U20 it began" "$(cat "$TMP/err")"
 	hits=$(grep -lz "canary-S3CRET-[7]77" /proc/[0-9]*/cmdline 2>/dev/null | wc -l)
 	wait $pid
 	is "$caller: U20 the value arrives" "$(cat "$TMP/work.$caller/got")" canary-S3CRET-777

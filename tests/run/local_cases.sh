@@ -42,7 +42,7 @@ for caller in $CALLERS; do
 	is "$caller: U121 what was denied and is not there is not made" "$(find "$work" -maxdepth 1 "(" -name absent -o -name .gitconfig ")")" ""
 	as_exec "$caller" "$LAUNCH" --policy "$hidden" -- sh -c 'echo up; sleep 5' >"$TMP/up.$caller" 2>/dev/null &
 	pid=$!
-	wait_until 10 grep -q up "$TMP/up.$caller" || fail "$caller: U121 it began"
+	wait_until 10 grep -qs up "$TMP/up.$caller" || fail "$caller: U121 it began"
 	kill -KILL $pid
 	wait $pid 2>/dev/null
 	as "$caller" "$LAUNCH" gc >/dev/null
