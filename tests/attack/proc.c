@@ -135,16 +135,17 @@ pin_init(void)
 	return answer(sched_setaffinity(1, sizeof(set), &set));
 }
 
+/* Which is ours as well, whatever the whole suite was started with. */
 static long
 nice_init(void)
 {
-	return answer(setpriority(PRIO_PROCESS, 1, 0));
+	return answer(setpriority(PRIO_PROCESS, 1, getpriority(PRIO_PROCESS, 0)));
 }
 
 static long
 nice_group_of_init(void)
 {
-	return answer(setpriority(PRIO_PGRP, 1, 0));
+	return answer(setpriority(PRIO_PGRP, 1, getpriority(PRIO_PROCESS, 0)));
 }
 
 /* With the queue of our user full, a signal loses its sender and looks like one from outside. If
