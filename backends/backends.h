@@ -342,6 +342,7 @@ struct sandbox {
 	int pidfd;                /* of the runner or of the helper; -1 = none */
 	bool is_stdio_inherited;  /* the command gets our own 0, 1, 2 */
 	struct hl_buf lock;       /* payload of the LOCK frame */
+	size_t lock_sent;         /* bytes of that frame which are in the stream already */
 	struct hl_strv image_env; /* NAME=VALUE that the image brings; empty for local */
 	char *id;                 /* for the log: container id; pid for local */
 	char *engine;             /* "docker 20.10.24 unix:///run/docker.sock", or NULL */
@@ -403,6 +404,11 @@ struct backend {
 	/* What the plan asks and this engine, here, cannot do. Gaps are facts, not errors. What was
 	 * made to find out is kept in plan->early, else taken back. */
 	int (*probe)(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_err *err);
+	/* Goes on with plan->early once the gaps are judged, while the launcher records what is
+	 * about to be: as far as it gets, start() does the rest and tells what fails. NULL =
+	 * start() does all. */
+	void (*ahead)(const struct plan *plan, const struct lowered *lowered,
+	    const struct control_gaps *gaps);
 	/* Gaps found by probe() that may degrade are left out of what is applied. Takes
 	 * plan->early, also when it fails. */
 	int (*start)(const struct plan *plan, const struct lowered *lowered,

@@ -53,11 +53,13 @@ enum hl_code {
 	HL_CODE_MAX
 };
 
+/* Large tables hold their texts, not pointers to them: of a position-independent program each page
+ * with a pointer in it is copied and filled in at every start, also for rows that nobody reads. */
 struct hl_code_info {
-	const char *id;   /* "HLP-04" */
-	const char *name; /* "unknown-key" */
-	const char *help; /* one or two sentences: cause and what to do */
-	int exit_status;  /* of verbs other than run, where every one of ours is 125 */
+	char id[8];      /* "HLP-04" */
+	char name[32];   /* "unknown-key" */
+	char help[200];  /* one or two sentences: cause and what to do */
+	int exit_status; /* of verbs other than run, where every one of ours is 125 */
 };
 
 /* Never NULL; HL_OK has the id "HL-00". */

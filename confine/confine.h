@@ -260,11 +260,12 @@ struct confine_failure {
 };
 
 /* What every lock with a root of its own begins with, whatever the rest says: mounts made private,
- * the file system that the root is built on, /dev, /proc; and lo, in a network namespace of one's
- * own. The runner of a native sandbox does it while the host still decides. */
+ * the file system that the root is built on, /dev, /proc; and a network namespace with lo, which
+ * confine_apply() joins (it is made beside all this, on a child's time). The runner of a native
+ * sandbox does it while the host still decides. */
 enum confine_early_flags {
 	CONFINE_EARLY_ROOT = 1 << 0,
-	CONFINE_EARLY_LOOPBACK = 1 << 1
+	CONFINE_EARLY_NETWORK = 1 << 1
 };
 
 struct confine_early {

@@ -29,8 +29,8 @@ enum deny_base {
 struct deny_row {
 	enum deny_class class;
 	enum deny_base base;
-	const char *path;
-	const char *reason;
+	char path[40];
+	char reason[56];
 };
 
 static const struct deny_row deny_rows[] = {

@@ -308,6 +308,8 @@ start_and_call(struct run *run)
 {
 	struct hl_err err = { 0 };
 
+	if (run->plan.early != NULL && run->backend->ahead != NULL)
+		run->backend->ahead(&run->plan, &run->lowered, &run->gaps);
 	if (record_start(run, &err) != 0) {
 		run_failed(run, RUNNER_LAUNCHER_ERROR, &err);
 		return;

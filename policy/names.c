@@ -10,7 +10,7 @@
 #include "base/banned.h"
 
 struct protected_name {
-	const char *name;
+	char name[44];
 	enum policy_name_class class;
 };
 

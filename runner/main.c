@@ -1,7 +1,7 @@
 /*
  * hermes-runner: the static program inside every sandbox. Started as pid 1 of the native sandbox
  * with the stream on descriptor 3, or anywhere else as "hermes-runner --stdio". In namespaces that
- * were made for it an argument says so: "own-root", or "own-network" as well; then what every lock
+ * were made for it an argument says so: "own-root", or "own-network" where it makes one of those as well; then what every lock
  * begins with is done before the lock comes. It has no environment of its own to hide and prints
  * nothing.
  */
@@ -76,7 +76,7 @@ struct argument {
 static const struct argument arguments[] = {
 	{ "--stdio", true, 0 },
 	{ "own-root", false, CONFINE_EARLY_ROOT },
-	{ "own-network", false, CONFINE_EARLY_ROOT | CONFINE_EARLY_LOOPBACK },
+	{ "own-network", false, CONFINE_EARLY_ROOT | CONFINE_EARLY_NETWORK },
 };
 
 static bool

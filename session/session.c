@@ -414,6 +414,8 @@ session_open(const struct session_config *config, struct session **ret_session, 
 	hl_buf_init(&session->out, SESSION_OUT_MAX);
 	session_send(session, RUNNER_LOCK, 0, config->sandbox->lock.data,
 	    config->sandbox->lock.len);
+	if (config->sandbox->lock_sent > 0)
+		hl_buf_drop(&session->out, config->sandbox->lock_sent);
 	const uint64_t start_ms = config->start_ms > 0 ? config->start_ms : SESSION_START_MS;
 	if (copy_config(session, err) != 0 || set_deadline(session, start_ms, err) != 0 ||
 	    hl_loop_add(config->loop, &watch, &session->stream, err) != 0) {

@@ -33,15 +33,15 @@ enum docker_option_id {
 };
 
 struct docker_option {
-	const char *flag; /* "--cap-add" */
+	char flag[28];    /* "--cap-add" */
 	char letter;      /* 0 = none */
 	enum docker_kind kind;
-	const char *json; /* "HostConfig.CapAdd", "?name", or "" = never lowered */
-	const char *control;
+	char json[48];    /* "HostConfig.CapAdd", "?name", or "" = never lowered */
+	char control[28];
 	enum engine_rule rule;
 	bool is_repeatable;
-	const char *since; /* version of the Engine API */
-	const char *help;
+	char since[8]; /* version of the Engine API */
+	char help[64];
 };
 
 const struct docker_option *docker_option(enum docker_option_id id);

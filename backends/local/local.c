@@ -23,6 +23,9 @@
 struct backend_early {
 	struct starter *starter;
 	struct groups groups;
+	bool has_entered;   /* the idle runner is in its groups */
+	struct hl_buf lock; /* and has been sent so many bytes of the frame with this payload */
+	size_t lock_sent;
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -43,11 +46,21 @@ backend_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_er
 	return status;
 }
 
+static struct backend_early *
+new_early(void)
+{
+	struct backend_early *own = calloc(1, sizeof(*own));
+
+	if (own != NULL)
+		hl_buf_init(&own->lock, RUNNER_PAYLOAD_MAX);
+	return own;
+}
+
 static int
 backend_begin(const struct backend_early_facts *facts, struct backend_early **ret_early,
     struct hl_err *err)
 {
-	struct backend_early *own = calloc(1, sizeof(*own));
+	struct backend_early *own = new_early();
 
 	if (own == NULL)
 		return hl_err_oom(err);
@@ -70,6 +83,7 @@ release(void *private_data)
 		return;
 	starter_end(own->starter);
 	groups_done(&own->groups);
+	hl_buf_done(&own->lock);
 	free(own);
 }
 
@@ -227,25 +241,29 @@ give_pipes(const struct plan *plan)
 }
 
 static int
-encode_lock(const struct lowered *lowered, const struct control_gaps *gaps, struct sandbox *sandbox,
+encode_lock(const struct lowered *lowered, const struct control_gaps *gaps, struct hl_buf *lock,
     struct hl_err *err)
 {
 	struct confinement confinement = lowered->confinement; /* borrows all of it */
 
 	if (control_gaps_find(gaps, CONTROL_LANDLOCK) != NULL)
 		confinement.flags &= ~(uint32_t)(CONFINE_LANDLOCK | CONFINE_NO_TCP);
-	return confine_encode(&confinement, &sandbox->lock, err);
+	return confine_encode(&confinement, lock, err);
+}
+
+static bool
+is_unenforceable(const struct plan *plan)
+{
+	return plan->isolation != PLAN_ISOLATION_SCRUB &&
+	       (plan->network == PLAN_NETWORK_PROXY || plan->network == PLAN_NETWORK_BRIDGE);
 }
 
 /* What has no enforcer is refused here as well: probe() may not have been asked. */
 static int
 check_enforceable(const struct plan *plan, const struct lowered *lowered, struct hl_err *err)
 {
-	bool has_network = plan->isolation != PLAN_ISOLATION_SCRUB;
-
 	HL_BUG_ON(!lowered->has_confinement);
-	if (has_network &&
-	    (plan->network == PLAN_NETWORK_PROXY || plan->network == PLAN_NETWORK_BRIDGE))
+	if (is_unenforceable(plan))
 		return hl_err_set(err, HLB_29,
 		    "network.mode: the native sandbox has none and host only");
 	return check_stdio(plan, err);
@@ -268,10 +286,15 @@ settle_starter(const struct plan *plan, struct backend_early *own, struct hl_err
 }
 
 static int
-fill_sandbox(struct backend_early *own, struct sandbox *sandbox, struct hl_err *err)
+fill_sandbox(const struct plan *plan, struct backend_early *own, struct sandbox *sandbox,
+    struct hl_err *err)
 {
 	char text[24];
 
+	give_pipes(plan);
+	sandbox->lock = own->lock;
+	sandbox->lock_sent = own->lock_sent;
+	hl_buf_init(&own->lock, RUNNER_PAYLOAD_MAX);
 	snprintf(text, sizeof(text), "%d", (int)starter_pid(own->starter));
 	sandbox->id = strdup(text);
 	sandbox->stream = starter_take_stream(own->starter);
@@ -282,16 +305,47 @@ fill_sandbox(struct backend_early *own, struct sandbox *sandbox, struct hl_err *
 	return sandbox->id == NULL ? hl_err_oom(err) : 0;
 }
 
+/* The idle runner, in its groups: a cgroup namespace begins where its maker is. */
 static int
-start(const struct plan *plan, const struct control_gaps *gaps, struct backend_early *own,
+enter(const struct plan *plan, const struct control_gaps *gaps, struct backend_early *own,
     struct hl_err *err)
 {
+	if (own->has_entered)
+		return 0;
 	if (!own->groups.is_made && groups_make(plan, &own->groups, err) != 0)
 		return -1;
 	if (groups_check(plan, &own->groups, gaps, err) != 0 || settle_starter(plan, own, err) != 0)
 		return -1;
-	give_pipes(plan);
-	return groups_enter(&own->groups, starter_pid(own->starter), err);
+	if (groups_enter(&own->groups, starter_pid(own->starter), err) != 0)
+		return -1;
+	own->has_entered = true;
+	return 0;
+}
+
+/* The runner works on its lock while what comes before the command is recorded. What does not fit
+ * into the stream at once is the session's to send. */
+static void
+backend_ahead(const struct plan *plan, const struct lowered *lowered,
+    const struct control_gaps *gaps)
+{
+	struct backend_early *own = plan->early;
+	struct hl_err ignored;
+	struct hl_buf frame;
+
+	if (!lowered->has_confinement || is_unenforceable(plan) ||
+	    enter(plan, gaps, own, &ignored) != 0)
+		return;
+	if (encode_lock(lowered, gaps, &own->lock, &ignored) != 0) {
+		hl_buf_reset(&own->lock);
+		return;
+	}
+	hl_buf_init(&frame, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
+	runner_frame_put(&frame, RUNNER_LOCK, 0, own->lock.data, own->lock.len);
+	ssize_t n = frame.failed ? 0
+				 : send(starter_stream(own->starter), frame.data, frame.len,
+				       MSG_DONTWAIT | MSG_NOSIGNAL);
+	own->lock_sent = n > 0 ? (size_t)n : 0;
+	hl_buf_done(&frame);
 }
 
 /* Without a pid namespace it is the runner that ends what the command left, when its stream ends.
@@ -309,15 +363,15 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
 {
 	struct hl_err ignored = { 0 };
 	struct sandbox sandbox = { .stream = -1, .pidfd = -1, .is_stdio_inherited = true };
-	struct backend_early *own = plan->early != NULL ? plan->early : calloc(1, sizeof(*own));
+	struct backend_early *own = plan->early != NULL ? plan->early : new_early();
 
 	if (own == NULL)
 		return hl_err_oom(err);
 	hl_buf_init(&sandbox.lock, RUNNER_PAYLOAD_MAX);
 	hl_strv_init(&sandbox.image_env, 1);
-	if (check_enforceable(plan, lowered, err) != 0 || start(plan, gaps, own, err) != 0 ||
-	    fill_sandbox(own, &sandbox, err) != 0 ||
-	    encode_lock(lowered, gaps, &sandbox, err) != 0) {
+	if (check_enforceable(plan, lowered, err) != 0 || enter(plan, gaps, own, err) != 0 ||
+	    fill_sandbox(plan, own, &sandbox, err) != 0 ||
+	    (sandbox.lock.len == 0 && encode_lock(lowered, gaps, &sandbox.lock, err) != 0)) {
 		end_stream(&sandbox);
 		if (take_back(own, &ignored) != 0)
 			hl_err_wrap(err, "%.150s, after", ignored.msg);
@@ -347,6 +401,7 @@ const struct backend backend_local = {
 	.abandon = backend_abandon,
 	.lower = backend_lower,
 	.probe = backend_probe,
+	.ahead = backend_ahead,
 	.start = backend_start,
 	.stop = backend_stop,
 };

@@ -142,6 +142,7 @@ int starter_wait(struct starter *starter, struct hl_err *err) HL_MUST_CHECK;
 /* After starter_wait(). The descriptor stays the starter's; the stream becomes the caller's. */
 pid_t starter_pid(const struct starter *starter);
 int starter_pidfd(const struct starter *starter);
+int starter_stream(const struct starter *starter);
 int starter_take_stream(struct starter *starter);
 enum starter_world starter_world(const struct starter *starter);
 /* Ends the runner and everything in its namespaces, and waits for that end. Without namespaces the

@@ -243,15 +243,8 @@ namespaces_of(enum starter_world world)
 	const uint64_t always = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 				(geteuid() != 0 ? CLONE_NEWUSER : 0);
 
-	switch (world) {
-	case STARTER_OWN:
-		return always | CLONE_NEWNET;
-	case STARTER_NETWORK:
-		return always;
-	case STARTER_HOST:
-		break;
-	}
-	return 0;
+	/* The network namespace is the runner's to make: confine/apply/network.c. */
+	return world != STARTER_HOST ? always : 0;
 }
 
 int
@@ -322,6 +315,12 @@ int
 starter_pidfd(const struct starter *starter)
 {
 	return starter->pidfd;
+}
+
+int
+starter_stream(const struct starter *starter)
+{
+	return starter->stream;
 }
 
 int

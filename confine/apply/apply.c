@@ -136,7 +136,7 @@ check_early(struct apply *apply)
 		return -1;
 	}
 	if (((early & CONFINE_EARLY_ROOT) != 0 && (flags & CONFINE_MOUNTS) == 0) ||
-	    ((early & CONFINE_EARLY_LOOPBACK) != 0 && (flags & CONFINE_LOOPBACK) == 0)) {
+	    ((early & CONFINE_EARLY_NETWORK) != 0 && (flags & CONFINE_LOOPBACK) == 0)) {
 		errno = EINVAL;
 		return apply_fail(apply, CONFINE_STEP_ROOT, "begun for another lock");
 	}

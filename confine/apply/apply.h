@@ -61,10 +61,13 @@ int apply_proc_early(struct apply *apply);
 /* early.c: takes away what was begun and is not what the lock wants. */
 int apply_early_rest(struct apply *apply);
 
+/* network.c: a namespace of its own, begun and then joined where it was; and lo up in it. */
+int apply_network_begin(struct apply *apply);
+int apply_loopback(struct apply *apply);
+
 /* identity.c */
 int apply_cgroup_ns(struct apply *apply);
 int apply_hostname(struct apply *apply);
-int apply_loopback(struct apply *apply);
 int apply_keyring(struct apply *apply);
 int apply_bounding(struct apply *apply);
 int apply_securebits(struct apply *apply);

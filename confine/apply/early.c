@@ -42,9 +42,9 @@ confine_begin(uint32_t flags, struct confine_early *ret_early)
 
 	*ret_early = nothing;
 	ret_early->flags = flags;
-	if ((flags & CONFINE_EARLY_ROOT) != 0 && begin_root(&apply, ret_early) != 0)
+	if ((flags & CONFINE_EARLY_NETWORK) != 0 && apply_network_begin(&apply) != 0)
 		return;
-	if ((flags & CONFINE_EARLY_LOOPBACK) != 0 && apply_loopback(&apply) != 0)
+	if ((flags & CONFINE_EARLY_ROOT) != 0 && begin_root(&apply, ret_early) != 0)
 		return;
 }
 

@@ -1,9 +1,7 @@
 /*
  * Who the sandbox is: namespaces' own settings, user and groups, capabilities, no_new_privs.
  */
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <linux/capability.h>
@@ -12,7 +10,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <net/if.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,24 +34,6 @@ apply_hostname(struct apply *apply)
 
 	if (sethostname(name, strlen(name)) != 0)
 		return apply_fail(apply, CONFINE_STEP_HOSTNAME, name);
-	return 0;
-}
-
-int
-apply_loopback(struct apply *apply)
-{
-	struct ifreq request = { .ifr_name = "lo" };
-
-	if ((apply->early->flags & CONFINE_EARLY_LOOPBACK) != 0)
-		return 0;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request) != 0)
-		return apply_fail(apply, CONFINE_STEP_LOOPBACK, "lo");
-	request.ifr_flags = (short)(request.ifr_flags | IFF_UP);
-	if (ioctl(fd, SIOCSIFFLAGS, &request) != 0)
-		return apply_fail(apply, CONFINE_STEP_LOOPBACK, "lo");
-	close(fd);
 	return 0;
 }
 
