@@ -86,6 +86,8 @@ struct request {
 /* *ret_request must be zero. */
 int options_parse(int argc, char **argv, struct request *ret_request,
     struct hl_err *err) HL_MUST_CHECK;
+/* The verb is one that starts a sandbox. All others only ask, and leave the host as it is. */
+bool request_starts(const struct request *request);
 /* verb VERB_MAX: the overview. */
 void options_help(FILE *out, enum verb verb);
 

@@ -345,6 +345,13 @@ default_state_dir(struct request *request, struct hl_err *err)
 	return 0;
 }
 
+bool
+request_starts(const struct request *request)
+{
+	return request->verb == VERB_RUN || request->verb == VERB_SESSION ||
+	       request->verb == VERB_MCP || request->verb == VERB_SHELL;
+}
+
 /* What would have no effect, or not the one that was meant, is no option. */
 static int
 check_members(const struct request *request, struct hl_err *err)

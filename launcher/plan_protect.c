@@ -126,8 +126,8 @@ close_directory(const struct fs_scope *scope, const char *directory, const char 
 
 	if (lstat(folder, &st) == 0)
 		return 0;
-	if (scope->request->verb == VERB_EXPLAIN)
-		return 1; /* which leaves everything as it was */
+	if (!request_starts(scope->request))
+		return 1; /* a question leaves everything as it was */
 	if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
 		int saved = errno;
 		/* Whoever owns a directory can make it writable, and the command may be that user.
@@ -163,7 +163,7 @@ protect_mounts(const struct fs_scope *scope, size_t mounts_len, struct hl_err *e
 		int rc = close_directory(scope, mount->src, folder, err);
 		if (rc < 0 || (rc == 0 && protect_folder(plan, i, folder, err) != 0))
 			return -1;
-		plan->mounts[i].lacks_folder = rc > 0 && scope->request->verb == VERB_EXPLAIN;
+		plan->mounts[i].lacks_folder = rc > 0 && !request_starts(scope->request);
 	}
 	if (plan->home.kind != PLAN_HOME_BIND || plan->home.src == NULL)
 		return 0;

@@ -57,6 +57,9 @@ for caller in $CALLERS; do
 	status_is "$caller: a backend is for a policy (HLU-01)" 64 doctor --backend local
 	status_is "$caller: a policy that can be kept" 0 doctor --policy "$plain"
 	like "$caller: and its backend" "$(row policy)" 'backend local'
+	is "$caller: a question makes no folder in the working directory" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 0
+	status_is "$caller: a run" 0 as "$caller" "$LAUNCH" run -q --policy "$plain" -- true
+	is "$caller: does" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 1
 	status_is "$caller: a policy that is none (HLP-04)" 78 doctor --policy "$broken"
 	status_is "$caller: a policy whose engine is not there (HLB-40)" 69 doctor --policy "$engine"
 	like "$caller: is told so" "$out" 'HLB-40|HLD-22'

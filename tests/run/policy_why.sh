@@ -59,7 +59,9 @@ agrees() {
 mkdir -p "$TMP/work.$caller"
 as "$caller" sh -c 'echo 1 >here; chmod 666 here'
 asks "a path of the working directory" 0 'here is writable$' --path here
+is "a question makes no folder in the working directory" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 0
 agrees "a path of the working directory" here writable
+is "the run does" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 1
 asks "a path of a mount" 0 'data/man is read-only' --path /data/man
 like "a path of a mount: the rule" "$out" 'why.yaml:7:12 .* fs.mounts at /data from /usr/share$'
 agrees "a path of a mount" /data/man read-only
