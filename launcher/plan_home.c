@@ -53,7 +53,7 @@ container_home(const struct plan *plan)
 	return strdup(is_root ? "/root" : "/home/hermes");
 }
 
-/* Made for a run only: explain starts nothing and leaves nothing behind. */
+/* Only where something starts: a question leaves nothing behind. */
 static int
 make_persistent(const char *path, const struct plan *plan, struct hl_err *err)
 {
@@ -96,7 +96,7 @@ persistent_home(const struct fs_scope *scope, struct hl_err *err)
 	plan->home.src = hl_buf_take(&path);
 	if (plan->home.src == NULL)
 		return hl_err_oom(err);
-	if (scope->request->verb == VERB_RUN && make_persistent(plan->home.src, plan, err) != 0)
+	if (request_starts(scope->request) && make_persistent(plan->home.src, plan, err) != 0)
 		return -1;
 	if (stat(plan->home.src, &st) == 0) {
 		plan->home.dev = st.st_dev;

@@ -81,6 +81,27 @@ test_home_persist(void **state)
 	assert_string_not_equal(fixture->plan.home.src, first);
 }
 
+/* Whatever starts a sandbox makes it, and nothing else does. */
+static void
+test_home_persist_by_verb(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stat st;
+
+	fixture->host.uid = getuid();
+	fixture->host.gid = getgid();
+	for (unsigned i = 0; i < VERB_MAX; i++) {
+		fixture->request.verb = (enum verb)i;
+		bool starts =
+		    i == VERB_RUN || i == VERB_SESSION || i == VERB_MCP || i == VERB_SHELL;
+		assert_planned(fixture,
+		    "process: {allow_root: true}\nfs: {home: {kind: persist}}\n");
+		assert_int_equal(stat(fixture->plan.home.src, &st), starts ? 0 : -1);
+		if (starts)
+			assert_int_equal(rmdir(fixture->plan.home.src), 0);
+	}
+}
+
 static int
 start_in(struct fixture *fixture, const char *cwd)
 {
@@ -194,6 +215,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_home_path, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_home_bind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_home_persist, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_home_persist_by_verb, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u38_bad_cwd, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u40_kernel_cwd, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cwd_leaves_the_mount, setup, teardown),
