@@ -37,7 +37,8 @@ int keeper_check_name(const char *name, struct hl_err *err) HL_MUST_CHECK;
 int keeper_place_open(const char *state_dir, const char *name, bool may_create,
     struct keeper_place *ret_place, struct hl_err *err) HL_MUST_CHECK;
 void keeper_place_close(struct keeper_place *place);
-/* Everything in it and itself; we hold the lock. */
+/* Everything in it and itself; we hold the lock. Nothing when that lock has been removed: what
+ * stands there is another's. */
 void keeper_place_remove(const char *state_dir, const char *name, struct keeper_place *place);
 /* The directory of all sessions; -1 with errno ENOENT when there is none. */
 int keeper_root_open(const char *state_dir) HL_MUST_CHECK;

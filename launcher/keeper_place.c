@@ -154,6 +154,9 @@ keeper_place_remove(const char *state_dir, const char *name, struct keeper_place
 {
 	static const char *const files[] = { "sock", "info", "info.new", "lock" };
 
+	/* Whoever ended may have removed the lock already, and the next keeper stands there now. */
+	if (!is_there(place))
+		return;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(files); i++)
 		if (unlinkat(place->dir, files[i], 0) != 0)
 			continue; /* not every session got as far as all of them */
