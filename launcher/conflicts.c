@@ -454,3 +454,14 @@ conflicts_done(struct conflicts *conflicts)
 	hl_strv_done(&conflicts->notes);
 	conflicts->len = conflicts->refused = conflicts->tightened = 0;
 }
+
+const struct conflict *
+conflicts_refusal(const struct conflicts *conflicts)
+{
+	for (size_t i = 0; i < conflicts->len; i++)
+		if (conflicts->items[i].action == CONFLICT_REFUSED)
+			return &conflicts->items[i];
+	/* The last place of a full table is a refusal's: conflict_add(). */
+	HL_BUG_ON(conflicts->refused > 0);
+	return NULL;
+}

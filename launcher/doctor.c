@@ -266,7 +266,7 @@ look_at_policy(struct doctor *doctor, const struct request *request, struct run 
 	int status = load_policy(&request->policies, &run->host, &run->policy, &findings, err);
 	report_findings(&findings, request);
 	policy_findings_done(&findings);
-	if (status != 0 || conflicts_judge(run->policy, request, &run->conflicts, err) != 0)
+	if (status != 0 || conflicts_try(run->policy, request, &run->conflicts, err) != 0)
 		return -1;
 	struct plan_input whole = input;
 	whole.policy = run->policy;

@@ -25,25 +25,31 @@ struct explanation {
 	const struct backend *backend;
 };
 
+int
+conflicts_try(struct policy *policy, const struct request *request, struct conflicts *ret_conflicts,
+    struct hl_err *err)
+{
+	if (conflicts_judge(policy, request, ret_conflicts, err) != 0)
+		return -1;
+	for (size_t i = 0; i < ret_conflicts->len; i++)
+		report_conflict(&ret_conflicts->items[i]);
+	const struct conflict *refusal = conflicts_refusal(ret_conflicts);
+	if (refusal == NULL)
+		return 0;
+	return hl_err_set(err, refusal->code, "run would be refused, and nothing started");
+}
+
 static int
 settle_policy(struct explanation *explanation, const struct request *request, struct hl_err *err)
 {
 	struct policy_findings findings;
-	struct conflicts *conflicts = &explanation->conflicts;
 
 	int rc = load_policy(&request->policies, &explanation->host, &explanation->policy,
 	    &findings, err);
 	report_findings(&findings, request);
 	policy_findings_done(&findings);
-	if (rc != 0 || conflicts_judge(explanation->policy, request, conflicts, err) != 0)
-		return -1;
-	for (size_t i = 0; i < conflicts->len; i++)
-		report_conflict(&conflicts->items[i]);
-	for (size_t i = 0; i < conflicts->len && conflicts->refused > 0; i++)
-		if (conflicts->items[i].action == CONFLICT_REFUSED)
-			return hl_err_set(err, conflicts->items[i].code,
-			    "run would be refused, and nothing started");
-	return 0;
+	return rc != 0 ? -1
+		       : conflicts_try(explanation->policy, request, &explanation->conflicts, err);
 }
 
 static int

@@ -133,6 +133,11 @@ struct conflicts {
 int conflicts_judge(struct policy *policy, const struct request *request,
     struct conflicts *ret_conflicts, struct hl_err *err) HL_MUST_CHECK;
 void conflicts_done(struct conflicts *conflicts);
+/* The first that refuses; NULL: none does. */
+const struct conflict *conflicts_refusal(const struct conflicts *conflicts);
+/* For verbs that only ask: judges, tells every conflict, and is an error when run would refuse. */
+int conflicts_try(struct policy *policy, const struct request *request,
+    struct conflicts *ret_conflicts, struct hl_err *err) HL_MUST_CHECK;
 /* NAME=VALUE of one call of a session, held against the policy as --env is, and put in force
  * nowhere. ret_conflicts is emptied first and needs no release. */
 int conflicts_judge_variable(struct policy *policy, const char *text,

@@ -76,16 +76,11 @@ settle_conflicts(struct run *run, struct hl_err *err)
 		if (record_conflict(run, &run->conflicts.items[i], err) != 0)
 			return -1;
 	}
-	if (run->conflicts.refused == 0)
+	const struct conflict *refusal = conflicts_refusal(&run->conflicts);
+	if (refusal == NULL)
 		return 0;
-	for (size_t i = 0; i < run->conflicts.len; i++) {
-		const struct conflict *conflict = &run->conflicts.items[i];
-		if (conflict->action == CONFLICT_REFUSED)
-			return hl_err_set(err, conflict->code,
-			    "nothing was started: %zu override%s refused", run->conflicts.refused,
-			    run->conflicts.refused == 1 ? " was" : "s were");
-	}
-	return -1;
+	return hl_err_set(err, refusal->code, "nothing was started: %zu override%s refused",
+	    run->conflicts.refused, run->conflicts.refused == 1 ? " was" : "s were");
 }
 
 /* Only what a policy can do without is offered as a degradation: naming another control there

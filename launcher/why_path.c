@@ -130,9 +130,10 @@ why_path(struct why *why, const char *path, struct hl_err *err)
 		return -1;
 	const struct plan_input input = { why->policy, &asked, &conflicts, why->host };
 	int status = 0;
-	if (conflicts.refused > 0)
-		status = hl_err_set(err, conflicts.items[0].code, "run would be refused: '%.200s'",
-		    conflicts.items[0].asked);
+	const struct conflict *refusal = conflicts_refusal(&conflicts);
+	if (refusal != NULL)
+		status = hl_err_set(err, refusal->code, "run would be refused: '%.200s'",
+		    refusal->asked);
 	if (status == 0)
 		status = plan_build(&input, &plan, err);
 	if (status == 0)

@@ -60,6 +60,9 @@ for caller in $CALLERS; do
 	is "$caller: a question makes no folder in the working directory" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 0
 	status_is "$caller: a run" 0 as "$caller" "$LAUNCH" run -q --policy "$plain" -- true
 	is "$caller: does" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 1
+	status_is "$caller: a backend that the policy does not name is refused, as by run" 77 doctor --policy "$plain" --backend docker
+	like "$caller: and the cause is told" "$out" 'refused: .*backends \[HLC-60\]'
+	status_is "$caller: one that it names is not" 0 doctor --policy "$plain" --backend local
 	status_is "$caller: a policy that is none (HLP-04)" 78 doctor --policy "$broken"
 	status_is "$caller: a policy whose engine is not there (HLB-40)" 69 doctor --policy "$engine"
 	like "$caller: is told so" "$out" 'HLB-40|HLD-22'
