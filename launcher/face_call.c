@@ -39,6 +39,17 @@ call_named(struct run *run, const struct client_ask *ask, struct hl_err *err)
 	return status;
 }
 
+/* The first error is the call's, also when the command ended well; a further one is told. */
+static int
+add_error(int status, const struct hl_err *second, struct hl_err *err)
+{
+	if (status == 0)
+		*err = *second;
+	else if (second->code != err->code)
+		report_error(second);
+	return -1;
+}
+
 /* The other end of the client's socket is served from the same loop. */
 static int
 call_alone(struct run *run, const struct client_ask *ask, struct hl_err *err)
@@ -67,11 +78,11 @@ call_alone(struct run *run, const struct client_ask *ask, struct hl_err *err)
 	if (face.serve.session != NULL && !face.serve.is_closed) {
 		serve_close(&face.serve);
 		if (hl_loop_run(face.loop, &second) != 0)
-			report_error(&second);
+			status = add_error(status, &second, err);
 	}
 	term_restore();
-	if (face_end(&face, &second) != 0 && (status == 0 || second.code != err->code))
-		report_error(&second);
+	if (face_end(&face, &second) != 0)
+		status = add_error(status, &second, err);
 	return status;
 }
 
