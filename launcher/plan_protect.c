@@ -176,17 +176,36 @@ protect_mounts(const struct fs_scope *scope, size_t mounts_len, struct hl_err *e
 /* ------------------------------------------------------------------------------------------------
  * fs.protect
  */
-/* Does the mount show path, or has another mount its place? */
-static bool
-shows(const struct plan *plan, size_t index, const char *path)
+/* 1: the mount shows path; 0: another mount has its place. */
+static int
+shows(const struct plan *plan, size_t index, const char *path, struct hl_err *err)
 {
 	const struct plan_mount *mount = &plan->mounts[index];
 	HL_AUTO_FREE char *dst = hl_path_normalise(mount->dst, path + strlen(mount->src) + 1);
 	if (dst == NULL)
-		return false;
+		return hl_err_oom(err);
 	const struct plan_mount *best = plan_mount_at(plan, dst);
 	return best != NULL && best->is_writable && hl_path_is_beneath(path, best->src) &&
 	       strcmp(path + strlen(best->src), dst + strlen(best->dst)) == 0;
+}
+
+/* 1: it is there; 0: it is not, and the command may make it. Whatever else stands in the way of
+ * looking says nothing about what the command could do. */
+static int
+look_at(const char *path, struct stat *ret_st, const struct hl_origin *origin, struct hl_err *err)
+{
+	if (lstat(path, ret_st) == 0)
+		return 1;
+	if (errno == ENOENT || errno == ENOTDIR)
+		return 0;
+	/* A loop of links, which a command may have left, is a link like any other. */
+	if (errno == ELOOP) {
+		*ret_st = (struct stat){ .st_mode = S_IFLNK };
+		return 1;
+	}
+	hl_err_sys(err, HLD_01, "fs.protect: cannot look at '%.200s'", path);
+	err->where = origin->where;
+	return -1;
 }
 
 /* What is a link cannot be kept as it is: the link could be replaced. Refused when somebody asked
@@ -200,8 +219,11 @@ protect_listed(struct plan *plan, size_t index, const struct policy_item *item, 
 
 	if (path == NULL)
 		return hl_err_oom(err);
-	if (lstat(path, &st) != 0 || !shows(plan, index, path))
-		return 0;
+	int found = look_at(path, &st, &item->origin, err);
+	if (found == 1)
+		found = shows(plan, index, path, err);
+	if (found != 1)
+		return found;
 	const struct part part = { .mount = index, .path = path, .origin = &item->origin };
 	if (!S_ISLNK(st.st_mode)) {
 		if (protect(plan, &part, err) == 0)

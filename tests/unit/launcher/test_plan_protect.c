@@ -78,6 +78,26 @@ test_links(void **state)
 	assert_refused(fixture, "fs: {protect: [.vscode]}\n", HLD_01, ".vscode");
 	assert_refused(fixture, "fs: {protect: [.git/hooks]}\n", HLD_01, ".git/hooks");
 	assert_planned(fixture, "fs: {protect: [real/hooks]}\n");
+	/* Nor does one that leads to itself. */
+	assert_int_equal(unlink(at(fixture, "work/.git")), 0);
+	assert_int_equal(symlink(".git", at(fixture, "work/.git")), 0);
+	assert_planned(fixture, "");
+	assert_refused(fixture, "fs: {protect: [.git/hooks]}\n", HLD_01, ".git/hooks");
+}
+
+/* HLD-01: what cannot be looked at is not taken for something that is not there. */
+static void
+test_what_cannot_be_looked_at(void **state)
+{
+	struct fixture *fixture = *state;
+	char name[301], text[400];
+
+	make_file(at(fixture, "work/file"), "");
+	assert_planned(fixture, "fs: {protect: [none/x, file/x]}\n");
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(text, sizeof(text), "fs: {protect: [%s]}\n", name);
+	assert_refused(fixture, text, HLD_01, "cannot look at");
 }
 
 static void
@@ -157,6 +177,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_another_mount_at_the_place_is_meant, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_cannot_be_looked_at, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_directory_without_policy_is_closed, setup,
 		    teardown),
