@@ -276,16 +276,24 @@ wait_for_end(const struct keeper_place *place)
 	return true;
 }
 
-/* The peer's pid as the kernel knows it; a pidfd, so that no other process is meant. */
+/* The number is the keeper's as it was when it began to listen, and may be another's by now: a lock
+ * that is still held after the pidfd was opened says that the keeper lived then, and so that the
+ * pidfd is its own. Nobody is sent a signal when it has ended. */
 static int
-kill_keeper(int fd, struct hl_err *err)
+kill_keeper(const struct keeper_place *place, int fd, struct hl_err *err)
 {
 	struct ucred peer = { 0 };
 	socklen_t len = sizeof(peer);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.pid <= 1)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
 		return hl_err_sys(err, HLU_25, "the keeper cannot be found");
+	if (peer.pid <= 1)
+		return hl_err_set(err, HLU_25, "the keeper is in another pid namespace");
 	HL_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+	int cause = errno;
+	if (flock(place->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	errno = cause;
 	if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0)
 		return hl_err_sys(err, HLU_25, "the keeper cannot be ended");
 	return 0;
@@ -304,7 +312,7 @@ keeper_stop(const struct keeper_place *place, struct hl_err *err)
 	if (is_told && wait_for_end(place))
 		return 0;
 	report_warning("the keeper does not answer and is killed");
-	if (kill_keeper(fd, err) != 0)
+	if (kill_keeper(place, fd, err) != 0)
 		return -1;
 	return wait_for_end(place) ? 0 : hl_err_set(err, HLU_25, "the keeper does not end");
 }
