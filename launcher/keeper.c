@@ -273,14 +273,16 @@ tell(int status_fd, const struct hl_err *err)
 	close(status_fd);
 }
 
-static void
-leave_terminal(bool is_ready)
+/* Standard input and output before anything else, standard error when nothing is told any more. */
+static int
+leave_terminal(bool is_ready, struct hl_err *err)
 {
 	HL_AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	for (int fd = 0; null >= 0 && fd <= (is_ready ? 2 : 1); fd++)
-		if (dup2(null, fd) < 0)
-			_exit(1);
+	for (int fd = 0; fd <= (is_ready ? 2 : 1); fd++)
+		if (null < 0 || dup2(null, fd) < 0)
+			return hl_err_sys(err, HLI_02, "the keeper cannot leave the terminal");
+	return 0;
 }
 
 /* What the caller had open is the caller's: a lock or a pipe of theirs must not live as long as we
@@ -294,7 +296,7 @@ leave_descriptors(struct run *run, struct hl_err *err)
 
 	if (dir == NULL)
 		return hl_err_sys(err, HLB_27, "cannot read '/proc/self/fd'");
-	while ((entry = readdir(dir)) != NULL) {
+	while (errno = 0, (entry = readdir(dir)) != NULL) {
 		uint64_t number;
 		if (hl_parse_u64(entry->d_name, STDERR_FILENO + 1, INT_MAX, &number, &ignored) != 0)
 			continue;
@@ -302,7 +304,11 @@ leave_descriptors(struct run *run, struct hl_err *err)
 		if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
 			close((int)number);
 	}
+	int cause = errno;
 	closedir(dir);
+	errno = cause;
+	if (cause != 0)
+		return hl_err_sys(err, HLB_27, "cannot read '/proc/self/fd'");
 	/* The one who made us writes the result. */
 	if (run->result_fd >= 0)
 		close(hl_take_fd(&run->result_fd));
@@ -336,9 +342,6 @@ keeper_main(struct run *run, struct keeper_place *place, int status_fd)
 	 * caller's.
 	 */
 	setsid();
-	leave_terminal(false);
-	if (chdir("/") != 0)
-		_exit(1);
 	keeper.run = run;
 	keeper.place = place;
 	keeper.listen_fd = -1;
@@ -349,14 +352,22 @@ keeper_main(struct run *run, struct keeper_place *place, int status_fd)
 		.on_closed = on_closed,
 		.context = &keeper,
 	};
-	if (leave_descriptors(run, &err) != 0 || begin(&keeper, &err) != 0) {
-		tell(status_fd, &err);
+	int status = leave_terminal(false, &err);
+	if (status == 0 && chdir("/") != 0)
+		status = hl_err_sys(&err, HLI_02, "the keeper cannot leave the directory");
+	if (status == 0)
+		status = leave_descriptors(run, &err);
+	if (status == 0)
+		status = begin(&keeper, &err);
+	/* Standard error is the caller's for as long as something can be told on it. */
+	if (status == 0)
+		status = leave_terminal(true, &err);
+	tell(status_fd, &err);
+	if (status != 0) {
 		finish(&keeper);
 		_exit(1);
 	}
-	tell(status_fd, &err);
-	leave_terminal(true);
-	int status = hl_loop_run(keeper.loop, &err);
+	status = hl_loop_run(keeper.loop, &err);
 	finish(&keeper);
 	_exit(status == 0 ? 0 : 1);
 }

@@ -43,10 +43,14 @@ list_names(const char *state_dir, struct hl_strv *ret_names, struct hl_err *err)
 		return hl_err_oom(err);
 	}
 	const struct dirent *entry;
-	while ((entry = readdir(dir)) != NULL)
+	while (errno = 0, (entry = readdir(dir)) != NULL)
 		if (keeper_check_name(entry->d_name, &ignored) == 0)
 			hl_strv_add(ret_names, entry->d_name);
+	int cause = errno;
 	closedir(dir);
+	errno = cause;
+	if (cause != 0)
+		return hl_err_sys(err, HLU_02, "cannot read the sessions in '%.200s'", state_dir);
 	hl_strv_sort(ret_names);
 	return hl_strv_check(ret_names, "sessions", err);
 }

@@ -175,10 +175,11 @@ read_home(const char *home, struct deny_home *ret_home)
 	hl_strv_init(&ret_home->names, DENY_HOME_NAMES_MAX);
 	if (dir == NULL)
 		return;
-	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+	for (const struct dirent *entry; errno = 0, (entry = readdir(dir)) != NULL;)
 		hl_strv_add(&ret_home->names, entry->d_name);
+	bool is_whole = errno == 0 && !ret_home->names.failed;
 	closedir(dir);
-	if (ret_home->names.failed)
+	if (!is_whole)
 		ret_home->has_names = false;
 }
 

@@ -140,8 +140,11 @@ walk_directory(struct glob_walk *walk, const char *rest, bool across, struct hl_
 		return 0;
 	}
 	int rc = 0;
-	for (const struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;)
+	errno = 0;
+	for (const struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL; errno = 0)
 		rc = visit(walk, entry, rest, across, err);
+	if (rc == 0 && errno != 0)
+		rc = hl_err_sys(err, HLU_10, "cannot read '%s' for fs.deny", name_of(walk));
 	closedir(dir);
 	walk->depth--;
 	return rc;
