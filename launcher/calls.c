@@ -146,22 +146,29 @@ on_output(void *context, int stream, const char *bytes, size_t len)
 		served_taken(call);
 }
 
+/* A log that is required and cannot say that a call has ended ends the session. */
+static void
+record_end_of(struct call *call)
+{
+	struct hl_err err;
+
+	if (record_call_end(call, &err) == 0)
+		return;
+	report_error(&err);
+	call->serve->err = err;
+	serve_close(call->serve);
+}
+
 static void
 on_end(void *context, struct session_result *result)
 {
 	struct call *call = context;
-	struct hl_err err;
 
 	call->is_over = true;
 	call->result = result;
 	hl_buf_done_secret(&call->input);
 	hl_buf_init(&call->input, CALL_INPUT_MAX);
-	/* The command has run; a log that is required and cannot say so ends the session. */
-	if (record_call_end(call, &err) != 0) {
-		report_error(&err);
-		call->serve->err = err;
-		serve_close(call->serve);
-	}
+	record_end_of(call);
 	while (call->watches != NULL) {
 		struct call_watch *watch = call->watches;
 		call->watches = watch->next;
@@ -214,11 +221,9 @@ refuse(struct call *call, const struct hl_err *why)
 		.status = 125,
 		.err = *why,
 	};
-	struct hl_err err;
 
 	call->result = &result;
-	if (record_call_end(call, &err) != 0)
-		report_error(&err);
+	record_end_of(call);
 	call->result = NULL;
 	free_call(call);
 	return -1;
