@@ -211,8 +211,8 @@ int load_policy(const struct request_items *files, const struct host *host,
 /* Policies as they are written, without the layer of this host: to compare them. */
 int load_policy_alone(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
-/* The operands of a verb as a stack. -1: there are too many. */
-int request_operands(const struct request *request, struct request_items *ret_files,
+/* Adds the operands of a verb to a stack. -1: there are too many. */
+int request_operands(const struct request *request, struct request_items *files,
     struct hl_err *err) HL_MUST_CHECK;
 /* Reports and returns the exit status of verbs other than run. */
 int verb_fail(const struct hl_err *err);

@@ -62,13 +62,12 @@ load_policy(const struct request_items *files, const struct host *host, struct p
 }
 
 int
-request_operands(const struct request *request, struct request_items *ret_files, struct hl_err *err)
+request_operands(const struct request *request, struct request_items *files, struct hl_err *err)
 {
-	if (request->argv_len > REQUEST_ITEMS_MAX)
+	if (request->argv_len > REQUEST_ITEMS_MAX - files->len)
 		return hl_err_set(err, HLU_01, "more than %d files are given", REQUEST_ITEMS_MAX);
 	for (size_t i = 0; i < request->argv_len; i++)
-		ret_files->items[i] = (struct request_item){ .text = request->argv[i] };
-	ret_files->len = request->argv_len;
+		files->items[files->len++] = (struct request_item){ .text = request->argv[i] };
 	return 0;
 }
 
@@ -105,11 +104,9 @@ verb_policy_show(const struct request *request)
 
 	if (request->level != NULL)
 		return show_level(request);
-	if (host_facts(request, &host, &err) != 0)
-		return verb_fail(&err);
 	stack = request->policies;
-	for (size_t i = 0; i < request->argv_len && stack.len < REQUEST_ITEMS_MAX; i++)
-		stack.items[stack.len++] = (struct request_item){ .text = request->argv[i] };
+	if (request_operands(request, &stack, &err) != 0 || host_facts(request, &host, &err) != 0)
+		return verb_fail(&err);
 	int loaded = load_policy(&stack, &host, &policy, &findings, &err);
 	report_findings(&findings, request);
 	bool has_findings = findings.errors > 0;

@@ -255,9 +255,8 @@ settle(struct why *why, struct host *host, struct hl_err *err)
 	struct policy_findings findings;
 
 	stack = why->request->policies;
-	for (size_t i = 0; i < why->request->argv_len && stack.len < REQUEST_ITEMS_MAX; i++)
-		stack.items[stack.len++] = (struct request_item){ .text = why->request->argv[i] };
-	if (host_facts(why->request, host, err) != 0)
+	if (request_operands(why->request, &stack, err) != 0 ||
+	    host_facts(why->request, host, err) != 0)
 		return -1;
 	int status = load_policy(&stack, host, &why->policy, &findings, err);
 	report_findings(&findings, why->request);

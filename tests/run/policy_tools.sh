@@ -117,6 +117,10 @@ print(answer["meets"], len(answer["gaps"]) > 3)
 status_is "meets: no such level" 64 "$LAUNCH" policy meets strict@9 base.yaml
 status_is "meets: no file" 66 "$LAUNCH" policy meets baseline@1 absent.yaml
 
+mapfile -t many < <(yes base.yaml | head -256)
+status_is "show: a file more than are taken" 64 "$LAUNCH" policy show --policy base.yaml "${many[@]}"
+like "show: is refused, and none is left out" "$out" 'more than 256 files'
+
 policy shuffled >/dev/null <<'Y'
 version: 1
 # who

@@ -47,6 +47,8 @@ asks "an argument that loosens" 1 'is refused: it loosens .*\[HLC-1' --backend d
 asks "an argument that does not" 0 'it loosens nothing' --backend docker --arg --memory=1g
 asks "two questions" 64 'one question is asked at a time' --env A --cap KILL
 asks "no question" 64 'one question is asked at a time'
+mapfile -t many < <(yes "$why" | head -256)
+asks "more files than are taken" 64 'more than 256 files' --env LANG "${many[@]}"
 asks "as json" 0 '^\{"env":"LANG","allowed":true,.*"file":"[^"]*why.yaml","line":10,"column":54\}$' --format json --env LANG
 
 # Of paths the run itself is asked as well.
