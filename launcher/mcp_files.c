@@ -140,6 +140,16 @@ answer_failure(struct mcp_call *call)
 	return true;
 }
 
+/* What could not be held on its way here makes an answer that is not whole, and so none. */
+static void
+end_answer(struct mcp_call *call, struct hl_buf *out, struct hl_json *json)
+{
+	const struct session_result *result = call->call->result;
+
+	out->failed |= call->call->kept.failed || result->err_out.head.failed;
+	mcp_answer_end(call->mcp, out, json, call->id);
+}
+
 static void
 answer_read(struct mcp_call *call)
 {
@@ -167,7 +177,7 @@ answer_read(struct mcp_call *call)
 	hl_json_key(&json, "content");
 	hl_json_stringn(&json, bytes->data, bytes->len);
 	hl_json_end_object(&json);
-	mcp_answer_end(call->mcp, &out, &json, call->id);
+	end_answer(call, &out, &json);
 }
 
 static void
@@ -237,7 +247,8 @@ answer_list(struct mcp_call *call)
 	hl_json_end_object(&json);
 	mcp_answer(&out, &json, call->id, &text, false);
 	hl_json_raw(&json, entries.data);
-	mcp_answer_end(call->mcp, &out, &json, call->id);
+	out.failed |= entries.failed;
+	end_answer(call, &out, &json);
 }
 
 static void
@@ -270,7 +281,7 @@ answer_stat(struct mcp_call *call)
 		hl_json_stringn(&json, call->call->kept.data, call->call->kept.len - 1);
 	}
 	hl_json_end_object(&json);
-	mcp_answer_end(call->mcp, &out, &json, call->id);
+	end_answer(call, &out, &json);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -186,6 +186,7 @@ answer_state(struct mcp *mcp, const char *id, const struct call *call, const str
 	if (output != NULL) {
 		hl_json_key(&json, "output");
 		hl_json_stringn(&json, output->data, output->len);
+		out.failed |= output->failed || call->log.failed;
 	}
 	hl_json_end_object(&json);
 	mcp_answer_end(mcp, &out, &json, id);

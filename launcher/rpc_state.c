@@ -175,6 +175,8 @@ read_log(struct rpc *rpc, const json_t *params, struct hl_buf *out, uint64_t *of
 	}
 	if (rpc_find(rpc, params, &exec, &call, err) != 0)
 		return -1;
+	if (hl_buf_check(&call->log, "log", err) != 0)
+		return -1;
 	size_t n = served_log(call, offset, &bytes);
 	hl_buf_put(out, bytes, n < length ? n : (size_t)length);
 	return hl_buf_check(out, "log", err);
