@@ -342,6 +342,8 @@ keeper_main(struct run *run, struct keeper_place *place, int status_fd)
 	 * caller's.
 	 */
 	setsid();
+	/* Nor does the command line of who happened to come first stay to be read. */
+	args_hide(&run->request->args, run->request->name);
 	keeper.run = run;
 	keeper.place = place;
 	keeper.listen_fd = -1;

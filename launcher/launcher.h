@@ -3,6 +3,7 @@
  *
  * A run goes through the files of this room in one direction:
  *
+ *	args.c		what of argv others see
  *	options.c	argv -> struct request
  *	(policy)	files -> struct policy
  *	conflicts.c	request against policy: refused, dropped, or applied to the policy
@@ -55,8 +56,16 @@ struct request_items {
 	size_t len;
 };
 
+/* args.c: the arguments, and where the kernel shows them. */
+struct args {
+	char **argv; /* copies, which live as long as the process */
+	char *shown;
+	size_t shown_len;
+};
+
 /* Strings are argv's own. */
 struct request {
+	struct args args;
 	enum verb verb;
 	enum verb help_for; /* HELP: of this verb; VERB_MAX = of all */
 	struct request_items policies;
@@ -83,7 +92,10 @@ struct request {
 	size_t argv_len;
 };
 
-/* *ret_request must be zero. */
+int args_take(int argc, char **argv, struct args *ret_args, struct hl_err *err) HL_MUST_CHECK;
+/* Others see the name of a session from now on, and nothing else. */
+void args_hide(const struct args *args, const char *name);
+/* *ret_request must be zero, but args. */
 int options_parse(int argc, char **argv, struct request *ret_request,
     struct hl_err *err) HL_MUST_CHECK;
 /* The verb is one that starts a sandbox. All others only ask, and leave the host as it is. */

@@ -28,7 +28,11 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* The same for a file that may not grow (RLIMIT_FSIZE): the log must be able to say so. */
 	signal(SIGXFSZ, SIG_IGN);
-	if (options_parse(argc, argv, &request, &err) != 0) {
+	if (args_take(argc, argv, &request.args, &err) != 0) {
+		report_error(&err);
+		return 125;
+	}
+	if (options_parse(argc, request.args.argv, &request, &err) != 0) {
 		report_error(&err);
 		return request.verb == VERB_RUN || request.verb == VERB_SHELL
 			   ? 125
