@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "launcher/face.h"
+#include "launcher/jsonrpc.h"
 
 #include "base/banned.h"
 
@@ -32,7 +33,7 @@ struct client {
 	struct hl_source *input, *signals, *window;
 	int window_fd;
 	uint64_t next_id, input_id; /* input_id: of the stdin request that is not answered yet */
-	bool has_answer, input_ended, is_deaf; /* deaf: nobody reads what we write */
+	bool has_answer, has_failed, is_deaf; /* deaf: nobody reads what we write */
 	struct hl_err err;
 };
 
@@ -42,17 +43,7 @@ struct client {
 static void
 begin(struct hl_buf *out, struct hl_json *json, uint64_t id, const char *method)
 {
-	hl_buf_init(out, LINE_QUEUE_MAX);
-	hl_json_init(json, out);
-	hl_json_object(json);
-	hl_json_key(json, "jsonrpc");
-	hl_json_string(json, "2.0");
-	hl_json_key(json, "id");
-	hl_json_u64(json, id);
-	hl_json_key(json, "method");
-	hl_json_string(json, method);
-	hl_json_key(json, "params");
-	hl_json_object(json);
+	jsonrpc_request(out, json, id, method);
 	if (id == EXEC_ID)
 		return;
 	hl_json_key(json, "call");
@@ -63,11 +54,7 @@ static void
 send_message(struct client *client, struct hl_buf *out, struct hl_json *json)
 {
 	hl_json_end_object(json);
-	hl_json_end_object(json);
-	hl_buf_putc(out, '\n');
-	if (!out->failed)
-		line_put(&client->line, out->data, out->len);
-	hl_buf_done_secret(out);
+	jsonrpc_send(&client->line, out, json, NULL);
 }
 
 /* --env has been judged here and is in the plan; the keeper judges it again. */
@@ -268,18 +255,22 @@ write_out(struct client *client, int fd, const char *bytes, size_t len)
 /* ------------------------------------------------------------------------------------------------
  * In
  */
-static void
-take_output(struct client *client, const json_t *params)
+static int
+take_output(struct client *client, const json_t *params, struct hl_err *err)
 {
 	const char *stream = json_string_value(json_object_get(params, "stream"));
-	HL_AUTO(hl_buf_done) struct hl_buf bytes;
-	struct hl_err ignored;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf bytes;
 
 	hl_buf_init(&bytes, LINE_MAX_BYTES);
-	if (stream == NULL || json_in_bytes(json_object_get(params, "data"), &bytes, &ignored) != 0)
-		return;
-	write_out(client, strcmp(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO, bytes.data,
-	    bytes.len);
+	if (json_in_bytes(json_object_get(params, "data"), &bytes, err) != 0) {
+		err->code = HLI_02;
+		return hl_err_wrap(err, "output");
+	}
+	bool is_out = stream != NULL && strcmp(stream, "stdout") == 0;
+	if (!is_out && (stream == NULL || strcmp(stream, "stderr") != 0))
+		return hl_err_set(err, HLI_02, "output of a stream that is not known");
+	write_out(client, is_out ? STDOUT_FILENO : STDERR_FILENO, bytes.data, bytes.len);
+	return 0;
 }
 
 static uint64_t
@@ -304,18 +295,29 @@ take_error(const json_t *object, const char *message, struct hl_err *err)
 		hl_err_help(err, "%s", help);
 }
 
-static void
-take_result(struct client *client, const json_t *object)
+static int
+take_how(const json_t *object, struct session_result *result, struct hl_err *err)
+{
+	const char *how = json_string_value(json_object_get(object, "how"));
+
+	for (unsigned i = 0; how != NULL && i < RUNNER_HOW_MAX; i++) {
+		if (strcmp(runner_how_name((enum runner_how)i), how) != 0)
+			continue;
+		result->how = (enum runner_how)i;
+		return 0;
+	}
+	return hl_err_set(err, HLI_02, "an end of the command that is not known");
+}
+
+static int
+take_result(struct client *client, const json_t *object, struct hl_err *err)
 {
 	struct session_result *result = &client->run->result;
-	const char *how = json_string_value(json_object_get(object, "how"));
 	const char *stage = json_string_value(json_object_get(object, "stage"));
 	const json_t *error = json_object_get(object, "error");
 
-	result->how = RUNNER_BACKEND_ERROR;
-	for (unsigned i = 0; how != NULL && i < RUNNER_HOW_MAX; i++)
-		if (strcmp(runner_how_name((enum runner_how)i), how) == 0)
-			result->how = (enum runner_how)i;
+	if (take_how(object, result, err) != 0)
+		return -1;
 	client->run->stage = RUN_STAGE_COMMAND;
 	if (stage != NULL && strcmp(stage, "command") != 0)
 		client->run->stage =
@@ -332,46 +334,55 @@ take_result(struct client *client, const json_t *object)
 		    &result->err);
 	client->has_answer = true;
 	hl_loop_stop(client->loop);
+	return 0;
 }
 
-static void
-take_answer(struct client *client, const json_t *message)
+static int
+take_answer(struct client *client, const struct jsonrpc_reply *reply, struct hl_err *err)
 {
-	const json_t *error = json_object_get(message, "error");
-	uint64_t id = number(message, "id");
-
 	/* No id: what we sent was not understood, and nothing else will come. */
-	if (id == EXEC_ID || (error != NULL && id == 0)) {
-		if (error == NULL) {
-			take_result(client, json_object_get(message, "result"));
-			return;
-		}
-		take_error(json_object_get(error, "data"),
-		    json_string_value(json_object_get(error, "message")), &client->err);
-		hl_loop_stop(client->loop);
-		return;
+	if (reply->id == EXEC_ID || reply->id == 0) {
+		if (reply->result != NULL)
+			return take_result(client, reply->result, err);
+		take_error(reply->data, reply->message, err);
+		return -1;
 	}
-	/* A call that ended meanwhile takes no more, and its own answer is on the way. */
-	if (id == client->input_id && client->input != NULL && error == NULL)
-		hl_source_events(client->input, EPOLLIN);
+	if (reply->id != client->input_id)
+		return 0;
+	if (reply->result != NULL) {
+		if (client->input != NULL)
+			hl_source_events(client->input, EPOLLIN);
+		return 0;
+	}
+	/* A call that ended meanwhile takes no more, and its own answer is on the way. Any other
+	 * cause leaves the command without what it reads. */
+	take_error(reply->data, reply->message, err);
+	return err->code == HLU_26 ? 0 : -1;
 }
 
 static void
 on_line(void *context, const char *text, size_t len)
 {
 	struct client *client = context;
-	json_t *message = NULL;
+	struct jsonrpc_reply reply;
+	struct hl_err err = { 0 };
 
-	if (json_in_parse(text, len, &message, &client->err) != 0) {
-		hl_loop_stop(client->loop);
+	if (client->has_failed || client->has_answer)
 		return;
+	int status = jsonrpc_read_reply(text, len, &reply, &err);
+	if (status == 0) {
+		if (reply.method == NULL)
+			status = take_answer(client, &reply, &err);
+		else if (strcmp(reply.method, "output") == 0)
+			status = take_output(client, reply.params, &err);
+		jsonrpc_reply_done(&reply);
 	}
-	const char *method = json_string_value(json_object_get(message, "method"));
-	if (method == NULL)
-		take_answer(client, message);
-	else if (strcmp(method, "output") == 0)
-		take_output(client, json_object_get(message, "params"));
-	json_decref(message);
+	if (status == 0)
+		return;
+	/* What comes behind it is not looked at. */
+	client->err = err;
+	client->has_failed = true;
+	hl_loop_stop(client->loop);
 }
 
 static void
@@ -379,7 +390,7 @@ on_end(void *context, const char *why)
 {
 	struct client *client = context;
 
-	if (!client->has_answer)
+	if (!client->has_answer && !client->has_failed)
 		hl_err_set(&client->err, HLB_07, "the session ended while the command ran%s%s",
 		    why != NULL ? ": " : "", why != NULL ? why : "");
 	hl_loop_stop(client->loop);
@@ -469,7 +480,8 @@ client_run(struct run *run, struct hl_loop *loop, int fd, const struct client_as
 		status = watch_own(&client, err);
 		if (status == 0) {
 			send_exec(&client);
-			status = hl_loop_run(loop, err);
+			/* What could not be sent is not waited for. */
+			status = client.line.is_ended ? 0 : hl_loop_run(loop, err);
 		}
 		line_close(&client.line);
 	}

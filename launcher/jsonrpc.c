@@ -1,8 +1,11 @@
 /*
- * JSON-RPC 2.0 (jsonrpc.org/specification): what makes a line a request, and how answers look.
+ * JSON-RPC 2.0 (jsonrpc.org/specification): what makes a line a request, an answer or a
+ * notification, and how they look.
  */
 #include "launcher/jsonrpc.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,14 +45,30 @@ jsonrpc_answer(struct hl_buf *out, struct hl_json *json, const char *id)
 	hl_json_key(json, "result");
 }
 
-void
-jsonrpc_notify(struct hl_buf *out, struct hl_json *json, const char *method)
+static void
+put_method(struct hl_json *json, const char *method)
 {
-	begin(out, json, NULL);
 	hl_json_key(json, "method");
 	hl_json_string(json, method);
 	hl_json_key(json, "params");
 	hl_json_object(json);
+}
+
+void
+jsonrpc_request(struct hl_buf *out, struct hl_json *json, uint64_t id, const char *method)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, id);
+	begin(out, json, text);
+	put_method(json, method);
+}
+
+void
+jsonrpc_notify(struct hl_buf *out, struct hl_json *json, const char *method)
+{
+	begin(out, json, NULL);
+	put_method(json, method);
 }
 
 /* A piece of a message must never look like a whole one, and nobody may wait for ever. */
@@ -166,4 +185,64 @@ jsonrpc_done(struct jsonrpc *message)
 	free(message->id);
 	json_decref(message->object);
 	*message = (struct jsonrpc){ 0 };
+}
+
+/* {"result":{...}} or {"error":{"code":N,"message":TEXT,"data":{...}}}, and the id. */
+static bool
+is_answer(struct jsonrpc_reply *reply)
+{
+	const json_t *id = json_object_get(reply->object, "id");
+	const json_t *error = json_object_get(reply->object, "error");
+	const json_t *result = json_object_get(reply->object, "result");
+
+	reply->message = json_string_value(json_object_get(error, "message"));
+	reply->data = json_object_get(error, "data");
+	reply->result = result;
+	/* Only an error may be an answer to nobody. */
+	if (json_is_integer(id) && json_integer_value(id) > 0)
+		reply->id = (uint64_t)json_integer_value(id);
+	else if (!json_is_null(id) || error == NULL)
+		return false;
+	return error == NULL ? json_is_object(result) : result == NULL && reply->message != NULL;
+}
+
+static bool
+is_reply(struct jsonrpc_reply *reply)
+{
+	const char *version = json_string_value(json_object_get(reply->object, "jsonrpc"));
+	const json_t *method = json_object_get(reply->object, "method");
+
+	if (version == NULL || strcmp(version, "2.0") != 0)
+		return false;
+	if (method == NULL)
+		return is_answer(reply);
+	reply->method = json_string_value(method);
+	reply->params = json_object_get(reply->object, "params");
+	return reply->method != NULL && json_is_object(reply->params) &&
+	       json_object_get(reply->object, "id") == NULL;
+}
+
+int
+jsonrpc_read_reply(const char *text, size_t len, struct jsonrpc_reply *ret_reply,
+    struct hl_err *err)
+{
+	struct jsonrpc_reply reply = { 0 };
+
+	if (json_in_parse(text, len, &reply.object, err) != 0) {
+		err->code = HLI_02;
+		return hl_err_wrap(err, "the session's answer");
+	}
+	if (!is_reply(&reply)) {
+		jsonrpc_reply_done(&reply);
+		return hl_err_set(err, HLI_02, "the session's answer is of no known form");
+	}
+	*ret_reply = reply;
+	return 0;
+}
+
+void
+jsonrpc_reply_done(struct jsonrpc_reply *reply)
+{
+	json_decref(reply->object);
+	*reply = (struct jsonrpc_reply){ 0 };
 }

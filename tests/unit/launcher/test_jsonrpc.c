@@ -1,5 +1,6 @@
 /*
- * What goes out as JSON-RPC: a message that cannot be held, and one that is no text.
+ * What goes out as JSON-RPC: a message that cannot be held, and one that is no text. What comes in
+ * as an answer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,72 @@ test_message_is_a_text(void **state)
 	assert_non_null(strstr(scene.text, "\"help\":\"not \xef\xbf\xbd\""));
 }
 
+static int
+read_reply(const char *text, struct jsonrpc_reply *reply)
+{
+	struct hl_err err = { 0 };
+
+	int status = jsonrpc_read_reply(text, strlen(text), reply, &err);
+	assert_int_equal(err.code, status == 0 ? HL_OK : HLI_02);
+	return status;
+}
+
+static void
+test_reply(void **state)
+{
+	struct jsonrpc_reply reply;
+
+	(void)state;
+	assert_int_equal(read_reply("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", &reply), 0);
+	assert_true(reply.method == NULL && reply.id == 7 && reply.result != NULL);
+	jsonrpc_reply_done(&reply);
+	assert_int_equal(
+	    read_reply("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"message\":\"no\"}}", &reply),
+	    0);
+	assert_true(reply.id == 0 && reply.result == NULL);
+	assert_string_equal(reply.message, "no");
+	jsonrpc_reply_done(&reply);
+	assert_int_equal(read_reply("{\"jsonrpc\":\"2.0\",\"method\":\"output\",\"params\":{}}",
+			     &reply),
+	    0);
+	assert_string_equal(reply.method, "output");
+	jsonrpc_reply_done(&reply);
+}
+
+static void
+test_no_reply(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"nothing",
+		"[]",
+		"1",
+		"{}",
+		"{\"jsonrpc\":\"2.0\"}",
+		"{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"result\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":-1,\"result\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{\"message\":\"no\"}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"no\"}",
+		"{\"jsonrpc\":\"2.0\",\"method\":1,\"params\":{}}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"output\"}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"output\",\"params\":[]}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"output\",\"params\":{}}",
+	};
+	struct jsonrpc_reply reply;
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(texts); i++)
+		if (read_reply(texts[i], &reply) == 0)
+			fail_msg("taken: %s", texts[i]);
+}
+
 int
 main(void)
 {
@@ -112,6 +179,8 @@ main(void)
 		cmocka_unit_test(test_answer_too_large),
 		cmocka_unit_test(test_notification_too_large),
 		cmocka_unit_test(test_message_is_a_text),
+		cmocka_unit_test(test_reply),
+		cmocka_unit_test(test_no_reply),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
