@@ -8,13 +8,6 @@
 
 #include "base/banned.h"
 
-static int
-fail(const struct hl_err *err)
-{
-	report_error(err);
-	return hl_code_info(err->code)->exit_status;
-}
-
 /* The records of one run, or all. A quote in a command is escaped in the log, so that "run":"ID" is
  * a member wherever it stands; in the text form the id is the fifth word. */
 struct filter {
@@ -67,18 +60,16 @@ verb_audit_show(const struct request *request)
 	};
 
 	if (audit_show(request->state_dir, filter.format, print_line, &filter, &err) != 0)
-		return fail(&err);
+		return verb_fail(&err);
 	return filter.run == NULL || filter.has_any ? 0 : 1;
 }
 
 static void
-print_json(const struct audit_verify_result *result, const char *verdict)
+put_json(const struct audit_verify_result *result, const char *verdict, struct hl_buf *out)
 {
-	struct hl_buf out;
 	struct hl_json json;
 
-	hl_buf_init(&out, 8192);
-	hl_json_init(&json, &out);
+	hl_json_init(&json, out);
 	hl_json_object(&json);
 	hl_json_key(&json, "verdict");
 	hl_json_string(&json, verdict);
@@ -97,8 +88,24 @@ print_json(const struct audit_verify_result *result, const char *verdict)
 		hl_json_string(&json, result->detail);
 	}
 	hl_json_end_object(&json);
-	puts(out.data);
-	hl_buf_done(&out);
+	hl_buf_putc(out, '\n');
+}
+
+static void
+put_text(const struct audit_verify_result *result, const char *verdict, struct hl_buf *out)
+{
+	if (result->verdict == AUDIT_OK) {
+		hl_buf_putf(out, "ok: %llu records in log %s, chain intact",
+		    (unsigned long long)result->records, result->log_id);
+		if (result->recovered > 0)
+			hl_buf_putf(out, ", %llu torn lines recovered",
+			    (unsigned long long)result->recovered);
+	} else {
+		hl_buf_putf(out, "%s: first bad record seq %llu at offset %llu: ", verdict,
+		    (unsigned long long)result->bad_seq, (unsigned long long)result->bad_offset);
+		hl_buf_printable(out, result->detail, strlen(result->detail));
+	}
+	hl_buf_putc(out, '\n');
 }
 
 int
@@ -108,26 +115,13 @@ verb_audit_verify(const struct request *request)
 		[AUDIT_TAMPERED] = "tampered",
 		[AUDIT_INCOMPLETE] = "incomplete" };
 	struct audit_verify_result result;
+	struct hl_buf out;
 	struct hl_err err;
 
 	if (audit_verify(request->state_dir, &result, &err) != 0)
-		return fail(&err);
-	if (request->format == FORMAT_JSON) {
-		print_json(&result, verdicts[result.verdict]);
-	} else if (result.verdict == AUDIT_OK) {
-		printf("ok: %llu records in log %s, chain intact",
-		    (unsigned long long)result.records, result.log_id);
-		if (result.recovered > 0)
-			printf(", %llu torn lines recovered", (unsigned long long)result.recovered);
-		putchar('\n');
-	} else {
-		struct hl_buf detail;
-		hl_buf_init(&detail, 4096);
-		hl_buf_printable(&detail, result.detail, strlen(result.detail));
-		printf("%s: first bad record seq %llu at offset %llu: %s\n",
-		    verdicts[result.verdict], (unsigned long long)result.bad_seq,
-		    (unsigned long long)result.bad_offset, detail.data);
-		hl_buf_done(&detail);
-	}
-	return (int)result.verdict;
+		return verb_fail(&err);
+	hl_buf_init(&out, 8192);
+	(request->format == FORMAT_JSON ? put_json : put_text)(&result, verdicts[result.verdict],
+	    &out);
+	return verb_answer(&out, &err) == 0 ? (int)result.verdict : verb_fail(&err);
 }

@@ -224,6 +224,7 @@ text_put_json(struct hl_json *json, const char *text)
 
 	hl_buf_init(&lossy, 3 * strlen(text) + 1);
 	text_put_lossy(&lossy, text, strlen(text));
+	json->out->failed |= lossy.failed;
 	hl_json_stringn(json, lossy.data, lossy.len);
 }
 

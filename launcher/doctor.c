@@ -306,11 +306,10 @@ verb_doctor(const struct request *request)
 
 	lowered_init(&run.lowered);
 	run.result_fd = run.signal_fd = -1;
-	if (examine(&doctor, request, &run, &err) != 0) {
-		report_error(&err);
-		status = hl_code_info(err.code)->exit_status;
-	}
-	doctor_tell(&doctor, request->format == FORMAT_JSON, stdout);
+	if (examine(&doctor, request, &run, &err) != 0)
+		status = verb_fail(&err);
+	if (doctor_tell(&doctor, request->format == FORMAT_JSON, &err) != 0)
+		status = verb_fail(&err);
 	run_done(&run);
 	for (size_t i = 0; i < doctor.len && status == 0; i++)
 		status = doctor.rows[i].is_needed ? 1 : 0;

@@ -33,6 +33,6 @@ struct doctor {
 };
 
 struct doctor_row *doctor_add(struct doctor *doctor, const char *check, enum doctor_state state);
-void doctor_tell(const struct doctor *doctor, bool is_json, FILE *out);
+int doctor_tell(const struct doctor *doctor, bool is_json, struct hl_err *err) HL_MUST_CHECK;
 
 #endif

@@ -59,8 +59,8 @@ put_json(const struct doctor *doctor, struct hl_buf *out)
 	hl_buf_putc(out, '\n');
 }
 
-void
-doctor_tell(const struct doctor *doctor, bool is_json, FILE *out)
+int
+doctor_tell(const struct doctor *doctor, bool is_json, struct hl_err *err)
 {
 	struct hl_buf text;
 
@@ -69,6 +69,5 @@ doctor_tell(const struct doctor *doctor, bool is_json, FILE *out)
 		put_json(doctor, &text);
 	else
 		put_text(doctor, &text);
-	fwrite(text.data, 1, text.len, out);
-	hl_buf_done(&text);
+	return verb_answer(&text, err);
 }

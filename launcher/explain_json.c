@@ -18,6 +18,7 @@ put_origin(struct hl_json *json, const struct hl_origin *origin)
 
 	hl_buf_init(&text, 8192);
 	origin_put(&text, origin);
+	json->out->failed |= text.failed;
 	hl_json_key(json, "origin");
 	hl_json_string(json, text.len > 0 ? text.data : "");
 	hl_buf_done(&text);
@@ -239,6 +240,7 @@ put_controls(struct hl_json *json, const struct explain *explain)
 		put_text(json, "control", info->name);
 		put_text(json, "enforcer", enforcer_name(enforcer));
 		explain_put_value(&value, explain->policy, field);
+		json->out->failed |= value.failed;
 		put_text(json, "value", value.len > 0 ? value.data : "");
 		hl_buf_reset(&value);
 		if (enforcer == ENFORCER_NONE)

@@ -47,7 +47,10 @@ answer(struct conn *conn, const struct hl_err *err)
 	}
 	hl_json_end_object(&json);
 	hl_buf_putc(&out, '\n');
-	line_put(&conn->line, out.data, out.len);
+	if (!out.failed)
+		line_put(&conn->line, out.data, out.len);
+	else
+		line_fail(&conn->line, "no memory for an answer");
 	hl_buf_done(&out);
 }
 

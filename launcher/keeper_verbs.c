@@ -18,13 +18,6 @@ enum {
 	SESSIONS_MAX = 4096
 };
 
-static int
-fail(const struct hl_err *err)
-{
-	report_error(err);
-	return hl_code_info(err->code)->exit_status;
-}
-
 /* Sorted. None is an empty list. */
 static int
 list_names(const char *state_dir, struct hl_strv *ret_names, struct hl_err *err)
@@ -73,30 +66,24 @@ text_of(const json_t *info, const char *name)
 }
 
 static void
-print_text(const struct session_line *line)
+put_text(const struct session_line *line, struct hl_buf *out)
 {
-	struct hl_buf out;
-
-	hl_buf_init(&out, 8192);
-	hl_buf_putf(&out, "%-20s %-6s %-8lld ", line->name, line->lives ? "lives" : "dead",
+	hl_buf_putf(out, "%-20s %-6s %-8lld ", line->name, line->lives ? "lives" : "dead",
 	    line->pid);
-	hl_buf_printable(&out, line->backend, strlen(line->backend));
-	hl_buf_putc(&out, ' ');
-	hl_buf_printable(&out, line->started, strlen(line->started));
-	hl_buf_putc(&out, ' ');
-	hl_buf_printable(&out, line->directory, strlen(line->directory));
-	printf("%s\n", out.data);
-	hl_buf_done(&out);
+	hl_buf_printable(out, line->backend, strlen(line->backend));
+	hl_buf_putc(out, ' ');
+	hl_buf_printable(out, line->started, strlen(line->started));
+	hl_buf_putc(out, ' ');
+	hl_buf_printable(out, line->directory, strlen(line->directory));
+	hl_buf_putc(out, '\n');
 }
 
 static void
-print_json(const struct session_line *line)
+put_json(const struct session_line *line, struct hl_buf *out)
 {
-	struct hl_buf out;
 	struct hl_json json;
 
-	hl_buf_init(&out, 16384);
-	hl_json_init(&json, &out);
+	hl_json_init(&json, out);
 	hl_json_object(&json);
 	hl_json_key(&json, "name");
 	hl_json_string(&json, line->name);
@@ -113,8 +100,7 @@ print_json(const struct session_line *line)
 	hl_json_key(&json, "directory");
 	hl_json_string(&json, line->directory);
 	hl_json_end_object(&json);
-	printf("%s\n", out.data);
-	hl_buf_done(&out);
+	hl_buf_putc(out, '\n');
 }
 
 static int
@@ -134,13 +120,12 @@ show(const struct request *request, const char *name, struct hl_err *err)
 		.started = text_of(info, "started"),
 		.directory = text_of(info, "directory"),
 	};
-	if (request->format == FORMAT_JSON)
-		print_json(&line);
-	else
-		print_text(&line);
+	struct hl_buf out;
+	hl_buf_init(&out, 65536);
+	(request->format == FORMAT_JSON ? put_json : put_text)(&line, &out);
 	json_decref(info);
 	keeper_place_close(&place);
-	return 0;
+	return verb_answer(&out, err);
 }
 
 int
@@ -150,10 +135,10 @@ verb_ps(const struct request *request)
 	struct hl_err err = { 0 };
 
 	if (list_names(request->state_dir, &names, &err) != 0)
-		return fail(&err);
+		return verb_fail(&err);
 	for (size_t i = 0; i < names.len; i++)
 		if (show(request, names.v[i], &err) != 0)
-			return fail(&err);
+			return verb_fail(&err);
 	return 0;
 }
 
@@ -188,11 +173,11 @@ verb_stop(const struct request *request)
 	if (request->argv_len == 0) {
 		hl_err_set(&err, HLU_01, "no session is named");
 		hl_err_help(&err, "'hermes-launch ps' lists them");
-		return fail(&err);
+		return verb_fail(&err);
 	}
 	for (size_t i = 0; i < request->argv_len; i++)
 		if (stop(request->state_dir, request->argv[i], &err) != 0)
-			status = fail(&err);
+			status = verb_fail(&err);
 	return status;
 }
 
@@ -258,13 +243,13 @@ sweep_engines(const struct host *host, size_t *removed)
 	if (host->helper_path == NULL)
 		return 0;
 	if (engine_endpoints(host->state_dir, &known, &err) != 0)
-		return fail(&err);
+		return verb_fail(&err);
 	for (size_t i = 0; i < known.len; i++)
 		if (sweep_engine(host, known.v[i], true, removed, &err) != 0)
-			status = fail(&err);
+			status = verb_fail(&err);
 	if (!hl_strv_contains(&known, usual) &&
 	    sweep_engine(host, usual, is_named, removed, &err) != 0)
-		status = fail(&err);
+		status = verb_fail(&err);
 	return status;
 }
 
@@ -277,9 +262,9 @@ verb_gc(const struct request *request)
 	int status = 0;
 
 	if (host_facts(request, &host, &err) != 0)
-		return fail(&err);
+		return verb_fail(&err);
 	if (sweep_sessions(request->state_dir, &sessions, &err) != 0)
-		status = fail(&err);
+		status = verb_fail(&err);
 	groups = confine_cgroup_sweep();
 	int engines = sweep_engines(&host, &containers);
 	status = engines != 0 ? engines : status;

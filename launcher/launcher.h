@@ -228,6 +228,8 @@ int request_operands(const struct request *request, struct request_items *files,
     struct hl_err *err) HL_MUST_CHECK;
 /* Reports and returns the exit status of verbs other than run. */
 int verb_fail(const struct hl_err *err);
+/* Writes the answer of a verb to standard output, whole or not at all, and releases it. */
+int verb_answer(struct hl_buf *out, struct hl_err *err) HL_MUST_CHECK;
 
 /* Pieces of plan_build(), each in its own file. */
 int plan_process(const struct policy *policy, const struct request *request,

@@ -112,17 +112,31 @@ put_github(struct hl_buf *out, const struct policy_finding *finding)
 	hl_buf_putc(out, '\n');
 }
 
+/* What is no finding in a file: no file, no memory. */
 static void
-print_lines(const struct policy_findings *findings, size_t len,
+keep_failure(struct check *check, const struct hl_err *err, bool is_told)
+{
+	int status = is_told ? hl_code_info(err->code)->exit_status : verb_fail(err);
+
+	if (check->status == 0)
+		check->status = status;
+}
+
+static void
+print_lines(struct check *check, const struct policy_findings *findings,
     void (*put)(struct hl_buf *, const struct policy_finding *))
 {
-	struct hl_buf out;
+	struct hl_err err;
 
-	hl_buf_init(&out, 1U << 20);
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < findings->len; i++) {
+		struct hl_buf out;
+		hl_buf_init(&out, 1U << 20);
 		put(&out, &findings->items[i]);
-	fwrite(out.data, 1, out.len, stdout);
-	hl_buf_done(&out);
+		if (verb_answer(&out, &err) == 0)
+			continue;
+		keep_failure(check, &err, false);
+		return;
+	}
 }
 
 /* As many as are left of what one run shows; all are counted. */
@@ -136,25 +150,15 @@ tell(struct check *check, struct policy_findings *findings)
 		findings->is_cut = true;
 	}
 	if (check->request->format == FORMAT_JSON)
-		print_lines(findings, findings->len, put_json);
+		print_lines(check, findings, put_json);
 	else if (check->request->format == FORMAT_GITHUB)
-		print_lines(findings, findings->len, put_github);
+		print_lines(check, findings, put_github);
 	else
 		report_findings(findings, check->request);
 	check->shown += findings->len;
 	findings->len = len;
 	check->errors += findings->errors;
 	check->warnings += findings->warnings;
-}
-
-/* What is no finding in a file: no file, no memory. */
-static void
-keep_failure(struct check *check, const struct hl_err *err, bool is_told)
-{
-	int status = is_told ? hl_code_info(err->code)->exit_status : verb_fail(err);
-
-	if (check->status == 0)
-		check->status = status;
 }
 
 static void

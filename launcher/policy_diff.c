@@ -102,15 +102,12 @@ load_one(const struct request *request, const struct host *host, const char *nam
 static int
 print_differences(const struct policy_differences *differences, bool is_json, struct hl_err *err)
 {
-	struct hl_buf out HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf out;
 
 	hl_buf_init(&out, 1U << 20);
 	for (size_t i = 0; i < differences->len; i++)
 		(is_json ? put_json : put_text)(&out, &differences->items[i]);
-	if (hl_buf_check(&out, "differences", err) != 0)
-		return -1;
-	fwrite(out.data, 1, out.len, stdout);
-	return 0;
+	return verb_answer(&out, err);
 }
 
 /* 1 when something is allowed by the new policy that the old one did not allow. */
@@ -163,8 +160,9 @@ put_gap(struct hl_json *json, const struct policy_finding *finding)
 }
 
 /* {"file":...,"level":...,"meets":...,"gaps":[...]} */
-static void
-print_meets(const struct request *request, const char *file, const struct policy_findings *gaps)
+static int
+print_meets(const struct request *request, const char *file, const struct policy_findings *gaps,
+    struct hl_err *err)
 {
 	struct hl_buf out;
 	struct hl_json json;
@@ -173,7 +171,7 @@ print_meets(const struct request *request, const char *file, const struct policy
 		report_findings(gaps, request);
 		printf("%s: %s %s (%zu gaps)\n", file,
 		    gaps->errors == 0 ? "meets" : "does not meet", request->argv[0], gaps->errors);
-		return;
+		return 0;
 	}
 	hl_buf_init(&out, 1U << 20);
 	hl_json_init(&json, &out);
@@ -191,8 +189,7 @@ print_meets(const struct request *request, const char *file, const struct policy
 	hl_json_end_array(&json);
 	hl_json_end_object(&json);
 	hl_buf_putc(&out, '\n');
-	fwrite(out.data, 1, out.len, stdout);
-	hl_buf_done(&out);
+	return verb_answer(&out, err);
 }
 
 static int
@@ -206,12 +203,11 @@ meets_one(const struct request *request, const struct host *host, const struct p
 
 	if (status != 0)
 		return status;
-	if (policy_within(policy, level, file, &gaps, &err) != 0) {
+	if (policy_within(policy, level, file, &gaps, &err) != 0 ||
+	    print_meets(request, file, &gaps, &err) != 0)
 		status = verb_fail(&err);
-	} else {
-		print_meets(request, file, &gaps);
+	else
 		status = gaps.errors > 0 ? 1 : 0;
-	}
 	policy_findings_done(&gaps);
 	policy_free(policy);
 	return status;

@@ -31,8 +31,7 @@ format_one(const struct request *request, const struct host *host, const char *f
 	if (status != 0)
 		return is_told ? hl_code_info(err.code)->exit_status : verb_fail(&err);
 	if (!request->is_check) {
-		fwrite(out.data, 1, out.len, stdout);
-		return 0;
+		return verb_answer(&out, &err) == 0 ? 0 : verb_fail(&err);
 	}
 	if (!is_same)
 		printf("%s\n", file);

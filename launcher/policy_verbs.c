@@ -78,6 +78,18 @@ verb_fail(const struct hl_err *err)
 	return hl_code_info(err->code)->exit_status;
 }
 
+int
+verb_answer(struct hl_buf *out, struct hl_err *err)
+{
+	int status = hl_buf_check(out, "answer", err);
+
+	/* main() looks whether the stream took it. */
+	if (status == 0)
+		fwrite(out->data, 1, out->len, stdout);
+	hl_buf_done_secret(out);
+	return status;
+}
+
 static int
 show_level(const struct request *request)
 {
@@ -117,7 +129,7 @@ verb_policy_show(const struct request *request)
 	int status =
 	    policy_show(policy, request->show_origins ? POLICY_SHOW_ORIGINS : 0, &out, &err);
 	if (status == 0)
-		fwrite(out.data, 1, out.len, stdout);
+		status = verb_answer(&out, &err);
 	hl_buf_done(&out);
 	policy_free(policy);
 	return status == 0 ? 0 : verb_fail(&err);
@@ -133,7 +145,7 @@ verb_policy_schema(const struct request *request)
 	hl_buf_init(&out, 1U << 20);
 	int status = policy_json_schema(&out, &err);
 	if (status == 0)
-		fwrite(out.data, 1, out.len, stdout);
+		status = verb_answer(&out, &err);
 	hl_buf_done(&out);
 	return status == 0 ? 0 : verb_fail(&err);
 }

@@ -31,6 +31,7 @@ say_value(struct why *why, enum policy_field field)
 	hl_buf_putf(&text, "%s: ", policy_field_key(field));
 	policy_value_format(value, field, &text);
 	snprintf(why->rule, sizeof(why->rule), "%s", text.data != NULL ? text.data : "");
+	why->is_cut |= text.failed;
 	if (text.len >= sizeof(why->rule))
 		memcpy(why->rule + sizeof(why->rule) - 4, "...", 4);
 	hl_buf_done(&text);
@@ -178,27 +179,22 @@ struct question {
 };
 
 static void
-print_text(const struct why *why, const struct question *question)
+put_text(const struct why *why, const struct question *question, struct hl_buf *out)
 {
-	struct hl_buf out;
-
-	hl_buf_init(&out, 65536);
-	hl_buf_putf(&out, "%s: ", why->is_allowed ? "yes" : "no");
-	hl_buf_printable(&out, question->text, strlen(question->text));
-	hl_buf_putf(&out, " %s\n  rule    ", why->answer);
-	origin_put(&out, &why->origin);
-	hl_buf_puts(&out, why->rule[0] != '\0' ? "   " : "");
-	hl_buf_printable(&out, why->rule, strlen(why->rule));
+	hl_buf_putf(out, "%s: ", why->is_allowed ? "yes" : "no");
+	hl_buf_printable(out, question->text, strlen(question->text));
+	hl_buf_putf(out, " %s\n  rule    ", why->answer);
+	origin_put(out, &why->origin);
+	hl_buf_puts(out, why->rule[0] != '\0' ? "   " : "");
+	hl_buf_printable(out, why->rule, strlen(why->rule));
 	if (why->change[0] != '\0')
-		hl_buf_putf(&out, "\n  change  ");
-	hl_buf_printable(&out, why->change, strlen(why->change));
-	hl_buf_putc(&out, '\n');
-	fwrite(out.data, 1, out.len, stdout);
-	hl_buf_done(&out);
+		hl_buf_putf(out, "\n  change  ");
+	hl_buf_printable(out, why->change, strlen(why->change));
+	hl_buf_putc(out, '\n');
 }
 
 static void
-print_json(const struct why *why, const struct question *question)
+put_json(const struct why *why, const struct question *question, struct hl_buf *out)
 {
 	const char *const texts[][2] = {
 		{ "answer", why->answer },
@@ -208,11 +204,9 @@ print_json(const struct why *why, const struct question *question)
 		{ "id", why->origin.id },
 		{ "file", why->origin.where.file },
 	};
-	struct hl_buf out;
 	struct hl_json json;
 
-	hl_buf_init(&out, 65536);
-	hl_json_init(&json, &out);
+	hl_json_init(&json, out);
 	hl_json_object(&json);
 	hl_json_key(&json, question->name);
 	hl_json_string(&json, question->text);
@@ -227,9 +221,18 @@ print_json(const struct why *why, const struct question *question)
 	hl_json_key(&json, "column");
 	hl_json_u64(&json, why->origin.where.column);
 	hl_json_end_object(&json);
-	hl_buf_putc(&out, '\n');
-	fwrite(out.data, 1, out.len, stdout);
-	hl_buf_done(&out);
+	hl_buf_putc(out, '\n');
+}
+
+static int
+print(const struct why *why, const struct question *question, struct hl_err *err)
+{
+	struct hl_buf out;
+
+	hl_buf_init(&out, 65536);
+	(why->request->format == FORMAT_JSON ? put_json : put_text)(why, question, &out);
+	out.failed |= why->is_cut;
+	return verb_answer(&out, err);
 }
 
 /* The one that was asked; NULL: none or several. */
@@ -289,10 +292,10 @@ verb_policy_why(const struct request *request)
 	int status = settle(&why, &host, &err);
 	if (status == 0)
 		status = question->find(&why, question->text, &err);
+	if (status == 0)
+		status = print(&why, question, &err);
 	if (status != 0)
 		status = verb_fail(&err);
-	else
-		(request->format == FORMAT_JSON ? print_json : print_text)(&why, question);
 	policy_free(why.policy);
 	return status != 0 ? status : why.is_allowed ? 0 : 1;
 }

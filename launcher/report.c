@@ -29,8 +29,11 @@ report_init(const struct request *request)
 static void
 emit(struct hl_buf *text)
 {
+	static const char lost[] = "hermes-launch: a message could not be held [HLI-01]\n";
+	const char *bytes = text->failed ? lost : text->data;
+
 	/* If stderr is gone there is nobody to tell. */
-	if (!text->failed && hl_write_full(STDERR_FILENO, text->data, text->len) != 0)
+	if (hl_write_full(STDERR_FILENO, bytes, text->failed ? strlen(lost) : text->len) != 0)
 		errno = 0;
 	hl_buf_done(text);
 }
@@ -133,6 +136,7 @@ put_help(struct hl_buf *text, const struct conflict *conflict)
 		hl_buf_putf(&help, " (%s)", conflict->owner);
 	hl_buf_puts(&help, " must change the bound");
 	put_row(text, "help", help.data);
+	text->failed |= help.failed;
 	hl_buf_done(&help);
 }
 
@@ -183,6 +187,7 @@ tell(const char *kind, const char *format, va_list ap)
 	begin(&text, kind, "\033[1;33m");
 	hl_buf_printable(&text, line.data, line.len);
 	hl_buf_putc(&text, '\n');
+	text.failed |= line.failed;
 	hl_buf_done(&line);
 	emit(&text);
 }

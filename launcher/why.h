@@ -16,6 +16,7 @@ struct why {
 	char rule[300];   /* what decides, as the policy has it */
 	char change[256]; /* what would change the answer, or empty */
 	struct hl_origin origin;
+	bool is_cut; /* not all of it could be held */
 };
 
 /* text becomes the answer. */
