@@ -57,16 +57,34 @@ prune(int dir_fd)
 {
 	struct dirent *entry;
 	struct stat st;
-	DIR *dir = fdopendir(dup(dir_fd));
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
-	if (dir == NULL)
+	if (dir == NULL) {
+		if (fd >= 0)
+			close(fd);
 		return;
+	}
 	while ((entry = readdir(dir)) != NULL)
 		if (is_ours(entry->d_name) &&
 		    fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode) && time(NULL) - st.st_mtime > KEEP_SECONDS)
 			unlinkat(dir_fd, entry->d_name, 0);
 	closedir(dir);
+}
+
+/* As it was made: outputs are the caller's alone. */
+static int
+check_private(int dir, const char *name, struct hl_err *err)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) != 0)
+		return hl_err_sys(err, HLU_28, "cannot look at '%.300s'", name);
+	if (st.st_uid == geteuid() && (st.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+		return 0;
+	hl_err_set(err, HLU_28, "'%.300s' is open to others than its user", name);
+	return hl_err_help(err, "chmod 700, or remove it: it is made anew");
 }
 
 int
@@ -89,6 +107,8 @@ spill_prepare(struct serve *serve, struct session_config *config, struct hl_err 
 	    open(serve->spill_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return hl_err_sys(err, HLU_28, "cannot open '%.300s'", serve->spill_dir);
+	if (check_private(dir, serve->spill_dir, err) != 0)
+		return -1;
 	prune(dir);
 	config->spill_dir = serve->spill_dir;
 	config->filter = &filter;

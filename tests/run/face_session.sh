@@ -66,6 +66,14 @@ chmod 700 "$TMP/spill.state"
 status_is "files where their directory cannot be are refused (HLU-28)" 74 env -C "$TMP/work" "$LAUNCH" session --spill \
 	--state-dir "$TMP/spill.state" --policy "$plain" </dev/null
 like "and the message says so" "$out" 'HLU-28'
+rm "$TMP/spill.state/output"
+mkdir -m 750 "$TMP/spill.state/output"
+status_is "so is a directory that others can read (HLU-28)" 74 env -C "$TMP/work" "$LAUNCH" session --spill \
+	--state-dir "$TMP/spill.state" --policy "$plain" </dev/null
+like "and the message says which" "$out" 'spill.state/output.*open to others.*HLU-28'
+chmod 700 "$TMP/spill.state/output"
+status_is "the caller's own is taken" 0 env -C "$TMP/work" "$LAUNCH" session --spill \
+	--state-dir "$TMP/spill.state" --policy "$plain" </dev/null
 
 status_is "session takes no command (HLU-01)" 64 as "${CALLERS%% *}" "$LAUNCH" session --policy "$plain" -- true
 like "and says so" "$out" 'HLU-01'
