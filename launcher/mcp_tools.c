@@ -55,7 +55,7 @@ static void
 answer_with(const struct mcp_call *call, bool has_output, struct hl_buf *out, struct hl_json *json)
 {
 	const struct session_result *result = call->call->result;
-	HL_AUTO(hl_buf_done) struct hl_buf text;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
 
 	hl_buf_init(&text, TEXT_MAX);
 	if (has_output)
@@ -170,7 +170,7 @@ put_line(struct hl_buf *text, const struct call *call)
 static void
 answer_state(struct mcp *mcp, const char *id, const struct call *call, const struct hl_buf *output)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf text;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
 	struct hl_buf out;
 	struct hl_json json;
 
@@ -219,7 +219,7 @@ static int
 process_list(struct mcp *mcp, const struct jsonrpc *message, const json_t *arguments,
     struct hl_err *err)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf text;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
 	struct hl_buf out;
 	struct hl_json json;
 
@@ -263,12 +263,31 @@ find(struct mcp *mcp, const json_t *arguments, struct call **ret_call, struct hl
 	return 0;
 }
 
+/* A call that cannot be looked at any more leaves nothing behind. */
+static void
+forget_gone(struct mcp *mcp)
+{
+	for (struct mcp_seen **link = &mcp->seen; *link != NULL;) {
+		struct mcp_seen *seen = *link;
+		const struct call *call = mcp->conn->serve->calls;
+		while (call != NULL && call->number != seen->number)
+			call = call->next;
+		if (call != NULL) {
+			link = &seen->next;
+			continue;
+		}
+		*link = seen->next;
+		free(seen);
+	}
+}
+
 static struct mcp_seen *
 seen_of(struct mcp *mcp, const struct call *call)
 {
 	for (struct mcp_seen *seen = mcp->seen; seen != NULL; seen = seen->next)
 		if (seen->number == call->number)
 			return seen;
+	forget_gone(mcp);
 	struct mcp_seen *seen = calloc(1, sizeof(*seen));
 	if (seen == NULL)
 		return NULL;
@@ -283,7 +302,7 @@ static int
 process_poll(struct mcp *mcp, const struct jsonrpc *message, const json_t *arguments,
     struct hl_err *err)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf bytes;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf bytes;
 	struct call *call;
 	const char *at;
 
@@ -305,7 +324,7 @@ static int
 process_log(struct mcp *mcp, const struct jsonrpc *message, const json_t *arguments,
     struct hl_err *err)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf bytes;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf bytes;
 	uint64_t offset = 0, length = LOG_MAX;
 	struct call *call;
 	const char *at;

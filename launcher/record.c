@@ -26,9 +26,8 @@ add_secret(struct run *run, const char *name, size_t name_len, const char *value
 	return audit_add_secret(run->audit, &secret, err);
 }
 
-/* entry: NAME=VALUE, or a NAME alone, which brings no value. */
-static int
-add_entry(struct run *run, const char *entry, struct hl_err *err)
+int
+record_add_entry(struct run *run, const char *entry, struct hl_err *err)
 {
 	const char *equals = strchr(entry, '=');
 
@@ -42,11 +41,11 @@ add_caller_secrets(struct run *run, struct hl_err *err)
 	for (char *const *entry = run->host.environ_; *entry != NULL; entry++) {
 		size_t len = strcspn(*entry, "=");
 		if (policy_name_class(*entry, len) == POLICY_NAME_SECRET &&
-		    add_entry(run, *entry, err) != 0)
+		    record_add_entry(run, *entry, err) != 0)
 			return -1;
 	}
 	for (size_t i = 0; i < run->request->env.len; i++)
-		if (add_entry(run, run->request->env.items[i].text, err) != 0)
+		if (record_add_entry(run, run->request->env.items[i].text, err) != 0)
 			return -1;
 	return 0;
 }
@@ -81,7 +80,7 @@ record_policy_secrets(struct run *run, struct hl_err *err)
 		name[len] = '\0';
 		if ((plan_env_is_private(run->policy, name) ||
 			is_asked_to_pass(run->request, name)) &&
-		    add_entry(run, *entry, err) != 0)
+		    record_add_entry(run, *entry, err) != 0)
 			return -1;
 	}
 	return 0;

@@ -102,20 +102,7 @@ record_session_close(const struct serve *serve, struct hl_err *err)
 int
 record_call_secret(struct run *run, const char *entry, struct hl_err *err)
 {
-	char label[160] = "env:";
-	const char *equals = strchr(entry, '=');
-
-	if (run->audit == NULL || equals == NULL)
-		return 0;
-	size_t n = (size_t)(equals - entry) < 128 ? (size_t)(equals - entry) : 128;
-	memcpy(label + 4, entry, n);
-	label[4 + n] = '\0';
-	struct audit_secret secret = {
-		.name = label,
-		.value = equals + 1,
-		.len = strlen(equals + 1),
-	};
-	if (audit_add_secret(run->audit, &secret, err) == 0)
+	if (run->audit == NULL || record_add_entry(run, entry, err) == 0)
 		return 0;
 	/* Too long, or more than a session's log can hide. */
 	if (err->code == HLI_03)

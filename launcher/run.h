@@ -59,6 +59,8 @@ void run_done(struct run *run);
 int record_open(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 /* What the policy sets and lets pass, before any record repeats what was asked. */
 int record_policy_secrets(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+/* entry: NAME=VALUE, whose value is hidden from now on; or a NAME alone, which brings none. */
+int record_add_entry(struct run *run, const char *entry, struct hl_err *err) HL_MUST_CHECK;
 int record_policy_load(struct run *run, const struct policy_findings *findings,
     struct hl_err *err) HL_MUST_CHECK;
 /* findings NULL: the policy itself is good, and what was asked cannot be done under it. */
