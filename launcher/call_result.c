@@ -98,7 +98,7 @@ put_window(struct hl_json *json, const char *name, const struct session_window *
 	hl_buf_put(&whole, window->tail.data, window->tail.len);
 	hl_json_stringn(json, whole.data, whole.len);
 	json->out->failed |= whole.failed;
-	hl_buf_done(&whole);
+	hl_buf_done_secret(&whole);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ text_put_lossy(struct hl_buf *out, const char *bytes, size_t len)
 void
 text_put_json(struct hl_json *json, const char *text)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf lossy;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf lossy;
 
 	hl_buf_init(&lossy, 3 * strlen(text) + 1);
 	text_put_lossy(&lossy, text, strlen(text));

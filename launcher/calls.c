@@ -33,8 +33,8 @@ free_call(struct call *call)
 	if (call->session_call != NULL)
 		session_call_free(call->session_call);
 	hl_buf_done_secret(&call->input);
-	hl_buf_done(&call->log);
-	hl_buf_done(&call->kept);
+	hl_buf_done_secret(&call->log);
+	hl_buf_done_secret(&call->kept);
 	session_state_free(call->own_state);
 	free(call);
 }

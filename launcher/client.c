@@ -218,6 +218,8 @@ on_input(void *context, uint32_t events)
 		client->input = NULL;
 	}
 	send_message(client, &out, &json);
+	if (n > 0)
+		explicit_bzero(bytes, (size_t)n);
 }
 
 /* Waits for whoever reads us, and for signals beside: an end must not wait for a stopped terminal.

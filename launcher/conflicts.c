@@ -73,7 +73,7 @@ static const struct {
 static void
 put_text(char *field, size_t size, const char *text)
 {
-	struct hl_buf buf HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf buf HL_AUTO(hl_buf_done_secret) = { 0 };
 
 	hl_buf_init(&buf, 8192);
 	hl_buf_printable(&buf, text, strnlen(text, 1024));
@@ -87,7 +87,7 @@ static void
 put_field_bound(const struct judge *judge, const char *control, struct conflict *conflict)
 {
 	enum policy_field field = policy_field_find(control);
-	struct hl_buf buf HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf buf HL_AUTO(hl_buf_done_secret) = { 0 };
 	const struct policy_value *value;
 
 	if (field == POLICY_FIELD_MAX)
@@ -158,7 +158,7 @@ conflict_add(struct judge *judge, const struct ask *ask, const struct cause *cau
 void
 conflict_note(struct judge *judge, const struct ask *ask, const char *text)
 {
-	struct hl_buf buf HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf buf HL_AUTO(hl_buf_done_secret) = { 0 };
 
 	hl_buf_init(&buf, 8192);
 	hl_buf_printable(&buf, ask->asked, strnlen(ask->asked, 1024));

@@ -127,7 +127,7 @@ print(const struct explanation *explanation, const struct request *request, stru
 		.gaps = &explanation->gaps,
 		.notes = &explanation->notes,
 	};
-	HL_AUTO(hl_buf_done) struct hl_buf out;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf out;
 
 	hl_buf_init(&out, EXPLAIN_MAX);
 	if (render(&explain, &out, err) != 0)

@@ -21,7 +21,7 @@ put_origin(struct hl_json *json, const struct hl_origin *origin)
 	json->out->failed |= text.failed;
 	hl_json_key(json, "origin");
 	hl_json_string(json, text.len > 0 ? text.data : "");
-	hl_buf_done(&text);
+	hl_buf_done_secret(&text);
 }
 
 static void
@@ -115,7 +115,7 @@ put_process(struct hl_json *json, const struct plan *plan)
 		    &plan->limits[i].origin);
 	}
 	hl_json_end_object(json);
-	hl_buf_done(&value);
+	hl_buf_done_secret(&value);
 }
 
 static void
@@ -250,7 +250,7 @@ put_controls(struct hl_json *json, const struct explain *explain)
 		hl_json_end_object(json);
 	}
 	hl_json_end_array(json);
-	hl_buf_done(&value);
+	hl_buf_done_secret(&value);
 }
 
 void

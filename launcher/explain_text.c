@@ -257,7 +257,7 @@ explain_plan_text(const struct explain *explain, struct hl_buf *out)
 	for (size_t i = 0; i < explain->lowered->lines_len; i++)
 		line(out, explain->plan->backend, explain->lowered->lines[i].text,
 		    &explain->lowered->lines[i].origin);
-	hl_buf_done(&value);
+	hl_buf_done_secret(&value);
 }
 
 void
@@ -286,5 +286,5 @@ explain_controls_text(const struct explain *explain, struct hl_buf *out)
 		hl_buf_putc(out, '\n');
 		hl_buf_reset(&value);
 	}
-	hl_buf_done(&value);
+	hl_buf_done_secret(&value);
 }

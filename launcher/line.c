@@ -23,6 +23,17 @@ enum {
 	READ_SIZE = 64 * 1024
 };
 
+/* What has gone by may have been anybody's secret: nothing of it stays in our memory. */
+static void
+drop(struct hl_buf *buf, size_t n)
+{
+	size_t len = buf->len;
+
+	hl_buf_drop(buf, n);
+	if (n > 0)
+		explicit_bzero(buf->data + buf->len, len - buf->len);
+}
+
 static void
 end(struct line *line, const char *why)
 {
@@ -74,7 +85,7 @@ write_some(struct line *line)
 		 */
 		hl_source_remove(line->out);
 		line->out = NULL;
-		hl_buf_reset(&line->to);
+		hl_buf_done_secret(&line->to);
 		line->sent = 0;
 		end(line, "the peer has gone");
 		return false;
@@ -82,7 +93,7 @@ write_some(struct line *line)
 	line->sent += (size_t)n;
 	/* Moved only now and then, so that a large answer is not copied for each piece of it. */
 	if (line->sent == line->to.len || line->sent >= LINE_HIGH) {
-		hl_buf_drop(&line->to, line->sent);
+		drop(&line->to, line->sent);
 		line->sent = 0;
 	}
 	return true;
@@ -154,7 +165,7 @@ take_lines(struct line *line)
 	}
 	if (line->is_closed)
 		return;
-	hl_buf_drop(&line->from, start);
+	drop(&line->from, start);
 	if (line->from.len >= LINE_MAX_BYTES)
 		end(line, "a line is longer than 1 MiB");
 }
@@ -174,11 +185,12 @@ on_readable(void *context, uint32_t events)
 		return;
 	}
 	hl_buf_put(&line->from, bytes, (size_t)n);
+	explicit_bzero(bytes, (size_t)n);
 	line->is_in_callback = true;
 	take_lines(line);
 	line->is_in_callback = false;
 	if (line->is_closed)
-		hl_buf_done(&line->from);
+		hl_buf_done_secret(&line->from);
 }
 
 int
@@ -235,6 +247,6 @@ line_close(struct line *line)
 	close(line->out_fd);
 	line->in_fd = line->out_fd = -1;
 	if (!line->is_in_callback)
-		hl_buf_done(&line->from);
-	hl_buf_done(&line->to);
+		hl_buf_done_secret(&line->from);
+	hl_buf_done_secret(&line->to);
 }

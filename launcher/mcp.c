@@ -63,7 +63,7 @@ mcp_answer_end(struct mcp *mcp, struct hl_buf *out, struct hl_json *json, const 
 void
 mcp_answer_error(struct mcp *mcp, const char *id, const struct hl_err *err)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf text;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
 	struct hl_buf out;
 	struct hl_json json;
 
@@ -178,7 +178,7 @@ on_output(void *context, struct call *running, int stream, const char *bytes, si
 	hl_json_stringn(&json, text.data, text.len);
 	hl_json_end_object(&json);
 	jsonrpc_send(line, &out, &json, NULL);
-	hl_buf_done(&text);
+	hl_buf_done_secret(&text);
 }
 
 int

@@ -126,7 +126,7 @@ answer_failure(struct mcp_call *call)
 {
 	const struct session_result *result = call->call->result;
 	struct hl_err err = result->err;
-	HL_AUTO(hl_buf_done) struct hl_buf why;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf why;
 
 	hl_buf_init(&why, 4096);
 	if (result->how == RUNNER_EXITED && result->code == 0)
@@ -154,7 +154,7 @@ static void
 answer_read(struct mcp_call *call)
 {
 	const struct hl_buf *bytes = &call->call->kept;
-	HL_AUTO(hl_buf_done) struct hl_buf text;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
 	struct hl_buf out;
 	struct hl_json json;
 	uint64_t size;
@@ -183,7 +183,7 @@ answer_read(struct mcp_call *call)
 static void
 answer_write(struct mcp_call *call)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf text;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
 	struct hl_buf out;
 	struct hl_json json;
 
@@ -231,7 +231,7 @@ put_entries(struct hl_json *json, const struct call *call, struct hl_buf *text)
 static void
 answer_list(struct mcp_call *call)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf text, entries;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text, entries;
 	struct hl_buf out;
 	struct hl_json json;
 
@@ -255,7 +255,7 @@ static void
 answer_stat(struct mcp_call *call)
 {
 	const struct session_result *result = call->call->result;
-	HL_AUTO(hl_buf_done) struct hl_buf text;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
 	struct hl_buf out;
 	struct hl_json json;
 	uint64_t uid, gid;
@@ -370,7 +370,7 @@ start(struct mcp_call *call, const struct action *action, const struct file_ask 
 		mcp_call_free(call);
 	else
 		status = mcp_call_start(call, &ask, file->has_content ? &file->content : NULL, err);
-	hl_strv_done(&ask.argv);
+	hl_strv_done_secret(&ask.argv);
 	return status;
 }
 

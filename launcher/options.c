@@ -194,7 +194,7 @@ short_options(struct parse *parse)
 static bool
 half_verb(struct parse *parse, const char *text)
 {
-	struct hl_buf whole HL_AUTO(hl_buf_done) = { 0 };
+	struct hl_buf whole HL_AUTO(hl_buf_done_secret) = { 0 };
 	size_t len = strlen(text);
 
 	hl_buf_init(&whole, 256);

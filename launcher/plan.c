@@ -296,6 +296,6 @@ plan_done(struct plan *plan)
 	hl_strv_done(&plan->deny);
 	free(plan->deny_origins);
 	hl_strv_done(&plan->engine_args);
-	hl_strv_done(&plan->argv);
+	hl_strv_done_secret(&plan->argv);
 	*plan = (struct plan){ .cancel_fd = -1 };
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "launcher/face.h"
@@ -58,9 +59,11 @@ drain(struct flow *flow)
 		n = write(flow->to, flow->bytes + flow->start,
 		    flow->len < PIPE_BUF ? flow->len : PIPE_BUF);
 	if (n < 0 && is_fault()) {
+		explicit_bzero(flow->bytes + flow->start, flow->len);
 		flow->has_ended = true;
 		flow->len = 0;
 	} else if (n > 0) {
+		explicit_bzero(flow->bytes + flow->start, (size_t)n);
 		flow->start += (size_t)n;
 		flow->len -= (size_t)n;
 	}

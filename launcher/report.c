@@ -35,7 +35,7 @@ emit(struct hl_buf *text)
 	/* If stderr is gone there is nobody to tell. */
 	if (hl_write_full(STDERR_FILENO, bytes, text->failed ? strlen(lost) : text->len) != 0)
 		errno = 0;
-	hl_buf_done(text);
+	hl_buf_done_secret(text);
 }
 
 static void
@@ -137,7 +137,7 @@ put_help(struct hl_buf *text, const struct conflict *conflict)
 	hl_buf_puts(&help, " must change the bound");
 	put_row(text, "help", help.data);
 	text->failed |= help.failed;
-	hl_buf_done(&help);
+	hl_buf_done_secret(&help);
 }
 
 void
@@ -188,7 +188,7 @@ tell(const char *kind, const char *format, va_list ap)
 	hl_buf_printable(&text, line.data, line.len);
 	hl_buf_putc(&text, '\n');
 	text.failed |= line.failed;
-	hl_buf_done(&line);
+	hl_buf_done_secret(&line);
 	emit(&text);
 }
 

@@ -367,7 +367,7 @@ rpc_exec_method(struct rpc *rpc, const struct jsonrpc *message, struct hl_err *e
 		status = read_stdin(message->params, &ask, &input, &ends, err);
 	if (status == 0)
 		status = start(rpc, message->id, &ask, &exec, err);
-	hl_strv_done(&ask.argv);
+	hl_strv_done_secret(&ask.argv);
 	hl_strv_done_secret(&ask.env);
 	if (status != 0)
 		return -1;

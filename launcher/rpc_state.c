@@ -185,7 +185,7 @@ read_log(struct rpc *rpc, const json_t *params, struct hl_buf *out, uint64_t *of
 int
 rpc_background_read(struct rpc *rpc, const struct jsonrpc *message, struct hl_err *err)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf bytes;
+	HL_AUTO(hl_buf_done_secret) struct hl_buf bytes;
 	uint64_t offset = 0;
 	struct hl_buf out;
 	struct hl_json json;
