@@ -157,7 +157,7 @@ serve_named(struct run *run, const struct protocol *protocol, struct hl_err *err
 		return -1;
 	int status = relay_run(fd, run->signal_fd, err);
 	close(fd);
-	return status;
+	return status != 0 ? status : keeper_check_end(run, err);
 }
 
 static int

@@ -63,6 +63,8 @@ _Noreturn void keeper_main(struct run *run, struct keeper_place *place, int stat
  * is the same; *ret_fd speaks the protocol from then on. */
 int keeper_attach(struct run *run, const char *protocol, int *ret_fd,
     struct hl_err *err) HL_MUST_CHECK;
+/* After the last byte of a connection: HLB-07 when the keeper is dead and did not end in order. */
+int keeper_check_end(const struct run *run, struct hl_err *err) HL_MUST_CHECK;
 /* Asks a keeper to end; without an answer it is killed. */
 int keeper_stop(const struct keeper_place *place, struct hl_err *err) HL_MUST_CHECK;
 int keeper_send_hello(int fd, const char *protocol, const char *fingerprint,

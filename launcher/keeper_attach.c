@@ -263,6 +263,23 @@ keeper_attach(struct run *run, const char *protocol, int *ret_fd, struct hl_err 
 /* ------------------------------------------------------------------------------------------------
  * Ending one
  */
+/* A keeper that lives holds the lock, and one that ends in order takes its place away before it
+ * gives the lock back. */
+int
+keeper_check_end(const struct run *run, struct hl_err *err)
+{
+	struct keeper_place place;
+
+	if (keeper_place_open(run->host.state_dir, run->request->name, false, &place, err) != 0)
+		return err->code == HLU_24 ? 0 : -1;
+	bool was_killed = place.is_ours;
+	keeper_place_close(&place);
+	if (!was_killed)
+		return 0;
+	hl_err_set(err, HLB_07, "session '%s' is lost: its keeper was killed", run->request->name);
+	return hl_err_help(err, "'hermes-launch gc' removes what it left");
+}
+
 static bool
 wait_for_end(const struct keeper_place *place)
 {

@@ -195,6 +195,28 @@ for caller in $CALLERS; do
 	wait_until 5 eval '[ -z "$(names)" ]' || fail "$caller: it is not told as alive"
 	is "$caller: and nothing is left" "$(find "$TMP/state.$caller/sessions" -mindepth 1)" ""
 
+	# Whoever relays to a session says that it is lost, and that it has ended in order by 0.
+	for end in kill stop close; do
+		mkfifo "$TMP/in.$caller.$end"
+		run --name "$end" -c true
+		as "$caller" timeout 60 "$LAUNCH" session --policy "$plain" --name "$end" \
+			<"$TMP/in.$caller.$end" >"$TMP/out.$caller.$end" 2>&1 & relay=$!
+		exec 7>"$TMP/in.$caller.$end"
+		echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' >&7
+		wait_until 10 test -s "$TMP/out.$caller.$end"
+		case $end in
+		kill) kill -9 "$(keeper_pid kill)" ;;
+		stop) as "$caller" timeout 30 "$LAUNCH" stop stop ;;
+		close) exec 7>&- ;;
+		esac
+		wait $relay
+		is "$caller: session --name after $end" $? "$([ $end = kill ] && echo 69 || echo 0)"
+		exec 7>&-
+	done
+	like "$caller: and a killed keeper is told" "$(cat "$TMP/out.$caller.kill")" 'its keeper was killed \[HLB-07\]'
+	as "$caller" timeout 30 "$LAUNCH" stop close
+	as "$caller" "$LAUNCH" gc >/dev/null
+
 	# A keeper that is stopped does not answer, and stop ends it all the same.
 	run --name mute -c true
 	kill -STOP "$(keeper_pid "$caller" mute)"
