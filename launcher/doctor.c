@@ -207,12 +207,13 @@ look_for_engine(struct doctor *doctor, const struct host *host, const char *chec
 static void
 look_at_engines(struct doctor *doctor, const struct host *host)
 {
-	const char *variable = getenv("DOCKER_HOST");
+	const char *variable = host_docker_host(host);
+	const char *named = variable != NULL ? engine_socket(variable) : NULL;
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	size_t before = doctor->len;
 
-	if (variable != NULL && strncmp(variable, "unix://", 7) == 0)
-		look_at_engine(doctor, host, "engine (DOCKER_HOST)", variable + 7);
+	if (named != NULL)
+		look_at_engine(doctor, host, "engine (DOCKER_HOST)", named);
 	look_for_engine(doctor, host, "engine docker", "/var/run/docker.sock");
 	look_for_engine(doctor, host, "engine podman", "/run/podman/podman.sock");
 	if (runtime != NULL && runtime[0] == '/') {

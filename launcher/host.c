@@ -100,6 +100,26 @@ host_facts(const struct request *request, struct host *ret_host, struct hl_err *
 }
 
 const char *
+host_docker_host(const struct host *host)
+{
+	static const char name[] = "DOCKER_HOST=";
+
+	for (char *const *entry = host->environ_; *entry != NULL; entry++)
+		if (strncmp(*entry, name, sizeof(name) - 1) == 0)
+			return (*entry)[sizeof(name) - 1] != '\0' ? *entry + sizeof(name) - 1
+								  : NULL;
+	return NULL;
+}
+
+const char *
+engine_socket(const char *text)
+{
+	if (strncmp(text, "unix://", 7) == 0)
+		text += 7;
+	return hl_path_is_normal(text) && strcmp(text, "/") != 0 ? text : NULL;
+}
+
+const char *
 host_policy_dir(void)
 {
 #ifdef HL_TEST_HOST_DIR

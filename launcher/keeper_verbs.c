@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -234,9 +233,9 @@ static int
 sweep_engines(const struct host *host, size_t *removed)
 {
 	HL_AUTO(hl_strv_done) struct hl_strv known = { 0 };
-	const char *variable = getenv("DOCKER_HOST");
-	bool is_named = variable != NULL && strncmp(variable, "unix://", 7) == 0;
-	const char *usual = is_named ? variable + 7 : "/var/run/docker.sock";
+	const char *variable = host_docker_host(host);
+	const char *named = variable != NULL ? engine_socket(variable) : NULL;
+	const char *usual = named != NULL ? named : "/var/run/docker.sock";
 	struct hl_err err = { 0 };
 	int status = 0;
 
@@ -248,7 +247,7 @@ sweep_engines(const struct host *host, size_t *removed)
 		if (sweep_engine(host, known.v[i], true, removed, &err) != 0)
 			status = verb_fail(&err);
 	if (!hl_strv_contains(&known, usual) &&
-	    sweep_engine(host, usual, is_named, removed, &err) != 0)
+	    sweep_engine(host, usual, named != NULL, removed, &err) != 0)
 		status = verb_fail(&err);
 	return status;
 }

@@ -213,6 +213,11 @@ int host_facts(const struct request *request, struct host *ret_host,
     struct hl_err *err) HL_MUST_CHECK;
 int host_programs(struct host *ret_host, struct hl_err *err) HL_MUST_CHECK;
 int host_caller(const struct request *request, struct host *host, struct hl_err *err) HL_MUST_CHECK;
+/* The caller's DOCKER_HOST. NULL: not there, or empty. */
+const char *host_docker_host(const struct host *host);
+/* An endpoint as a policy or DOCKER_HOST writes it: a socket's absolute path, with unix:// before
+ * it or without. NULL: no socket of this host. */
+const char *engine_socket(const char *text);
 
 /* /etc/hermes-launch/policy.d; a build with HL_TEST_HOST_DIR reads the variable of that name. */
 const char *host_policy_dir(void);

@@ -98,23 +98,12 @@ plan_limits(const struct policy *policy, struct plan *plan)
 /* ------------------------------------------------------------------------------------------------
  * The engine
  */
-static const char *
-find_variable(const struct host *host, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (char *const *entry = host->environ_; *entry != NULL; entry++)
-		if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=')
-			return *entry + len + 1;
-	return NULL;
-}
-
 static int
 plan_endpoint(const struct policy *policy, const struct host *host, struct plan *plan,
     struct hl_err *err)
 {
 	const struct policy_value *value = policy_get(policy, POLICY_DOCKER_ENDPOINT);
-	const char *variable = find_variable(host, "DOCKER_HOST");
+	const char *variable = host_docker_host(host);
 	const char *text = "/var/run/docker.sock";
 	const char *source = "the default";
 
@@ -123,21 +112,20 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 		text = value->text;
 		source = "docker.endpoint";
 		plan->endpoint_origin = value->origin;
-	} else if (variable != NULL && variable[0] != '\0') {
+	} else if (variable != NULL) {
 		text = variable;
 		source = "DOCKER_HOST";
 		plan->endpoint_origin =
 		    (struct hl_origin){ .layer = "caller", .where.file = "DOCKER_HOST" };
 	}
-	if (strncmp(text, "unix://", 7) == 0)
-		text += 7;
-	if (!hl_path_is_normal(text) || strcmp(text, "/") == 0) {
+	const char *path = engine_socket(text);
+	if (path == NULL) {
 		/* A DOCKER_HOST may hold a user and a password: the value is not repeated. */
 		hl_err_set(err, HLD_22, "%s names no unix socket of this host", source);
 		err->where = plan->endpoint_origin.where;
 		return hl_err_help(err, "write the socket's absolute path, or unix:// before it");
 	}
-	plan->endpoint = strdup(text);
+	plan->endpoint = strdup(path);
 	return plan->endpoint != NULL ? 0 : hl_err_oom(err);
 }
 
