@@ -189,6 +189,24 @@ served_put_result(struct hl_json *json, const struct call *call, bool has_output
 }
 
 void
+served_put_state(struct hl_json *json, const struct call *call)
+{
+	char handle[CALL_HANDLE_SIZE];
+
+	served_handle(call, handle);
+	hl_json_key(json, "call");
+	hl_json_string(json, handle);
+	hl_json_key(json, "running");
+	hl_json_bool(json, !call->is_over);
+	hl_json_key(json, "left");
+	hl_json_bool(json, served_has_left(call));
+	if (call->is_over) {
+		hl_json_key(json, "result");
+		served_put_result(json, call, false);
+	}
+}
+
+void
 served_leave_out(struct call *call)
 {
 	call->dropped[0] = call->result->out_bytes;

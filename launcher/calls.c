@@ -99,7 +99,6 @@ on_started(void *context)
 {
 	struct call *call = context;
 
-	call->is_started = true;
 	if (!call->is_released && call->ask.on_started != NULL)
 		call->ask.on_started(call->ask.context, call);
 }
@@ -257,7 +256,6 @@ served_start(struct serve *serve, const struct call_ask *ask, struct call **ret_
 	call->serve = serve;
 	call->ask = *ask;
 	call->number = ++serve->calls_made;
-	call->start_ms = hl_now_mono_ms();
 	hl_buf_init(&call->input, CALL_INPUT_MAX);
 	hl_buf_init(&call->log, CALL_LOG_MAX + LOG_DROP);
 	hl_buf_init(&call->kept, ask->keep > 0 ? ask->keep : 1);
@@ -290,7 +288,6 @@ served_taken(struct call *call)
 void
 served_cancel(struct call *call)
 {
-	call->was_cancelled = true;
 	if (call->is_over && call->serve->session != NULL)
 		session_left_end(call->serve->session, call->result->id);
 	else if (call->session_call != NULL)

@@ -22,7 +22,7 @@ struct face {
 /* Takes fds. run was settled. */
 int face_open(struct face *face, const struct protocol *protocol, const int fds[2],
     struct hl_err *err) HL_MUST_CHECK;
-/* Ends everything; the first error of all is in err when -1. */
+/* Ends everything. -1: that failed, and err says why; or else why the session closed by itself. */
 int face_end(struct face *face, struct hl_err *err) HL_MUST_CHECK;
 
 /* Moves bytes between our standard streams and a socket until one side ends. */

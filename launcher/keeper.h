@@ -52,8 +52,7 @@ int keeper_info_write(const struct keeper_place *place, const struct hl_buf *tex
 json_t *keeper_info_read(const struct keeper_place *place);
 
 /* What two launchers must agree on to share a sandbox: policy, backend, and what is applied. */
-int keeper_fingerprint(const struct run *run, char text[HL_SHA256_HEX_SIZE],
-    struct hl_err *err) HL_MUST_CHECK;
+void keeper_fingerprint(const struct run *run, char text[HL_SHA256_HEX_SIZE]);
 
 /* In the child: never returns. Tells over status_fd a struct hl_err when it is ready or cannot be.
  */

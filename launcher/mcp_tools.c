@@ -136,24 +136,6 @@ mcp_terminal(struct mcp *mcp, const struct jsonrpc *message, const json_t *argum
  * process
  */
 static void
-put_state(struct hl_json *json, const struct call *call)
-{
-	char handle[CALL_HANDLE_SIZE];
-
-	served_handle(call, handle);
-	hl_json_key(json, "call");
-	hl_json_string(json, handle);
-	hl_json_key(json, "running");
-	hl_json_bool(json, !call->is_over);
-	hl_json_key(json, "left");
-	hl_json_bool(json, served_has_left(call));
-	if (call->is_over) {
-		hl_json_key(json, "result");
-		served_put_result(json, call, false);
-	}
-}
-
-static void
 put_line(struct hl_buf *text, const struct call *call)
 {
 	char handle[CALL_HANDLE_SIZE];
@@ -182,7 +164,7 @@ answer_state(struct mcp *mcp, const char *id, const struct call *call, const str
 	}
 	mcp_answer(&out, &json, id, &text, false);
 	hl_json_object(&json);
-	put_state(&json, call);
+	served_put_state(&json, call);
 	if (output != NULL) {
 		hl_json_key(&json, "output");
 		hl_json_stringn(&json, output->data, output->len);
@@ -240,7 +222,7 @@ process_list(struct mcp *mcp, const struct jsonrpc *message, const json_t *argum
 		if (!served_is_listed(call))
 			continue;
 		hl_json_object(&json);
-		put_state(&json, call);
+		served_put_state(&json, call);
 		hl_json_end_object(&json);
 	}
 	hl_json_end_array(&json);

@@ -112,22 +112,10 @@ rpc_state(struct rpc *rpc, const struct jsonrpc *message, struct hl_err *err)
 static void
 put_background(struct hl_json *json, const struct call *call)
 {
-	char handle[CALL_HANDLE_SIZE];
-
-	served_handle(call, handle);
 	hl_json_object(json);
-	hl_json_key(json, "call");
-	hl_json_string(json, handle);
-	hl_json_key(json, "running");
-	hl_json_bool(json, !call->is_over);
-	hl_json_key(json, "left");
-	hl_json_bool(json, served_has_left(call));
+	served_put_state(json, call);
 	hl_json_key(json, "written");
 	hl_json_u64(json, call->log_start + call->log.len);
-	if (call->is_over) {
-		hl_json_key(json, "result");
-		served_put_result(json, call, false);
-	}
 	hl_json_end_object(json);
 }
 

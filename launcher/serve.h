@@ -1,7 +1,7 @@
 /*
  * A sandbox that serves many calls, behind whatever face asks for them: JSON-RPC (rpc*.c), the
- * Model Context Protocol (mcp*.c), a terminal (face_shell.c), a named session's keeper (keeper*.c).
- * Private to launcher/.
+ * Model Context Protocol (mcp*.c), our own streams (face_call.c), a named session's keeper
+ * (keeper*.c). Private to launcher/.
  *
  *  1. run_init(), run_settle(): as for a single run.
  *  2. serve_open(): record, sandbox, session.
@@ -98,14 +98,13 @@ struct call {
 	struct call_ask ask; /* strings are not kept */
 	struct session_state *own_state;
 	uint64_t number;
-	uint64_t start_ms;
 	struct hl_buf input; /* waits for the call */
 	struct hl_buf log;   /* background: newest bytes */
 	uint64_t log_start;  /* offset of log's first byte */
 	struct hl_buf kept;
 	uint64_t owed[2];    /* output handed over and not taken yet */
 	uint64_t dropped[2]; /* of a streamed call: its face could not hand it on */
-	bool input_ends, is_started, is_over, is_released, was_cancelled;
+	bool input_ends, is_over, is_released;
 	const struct session_result *result; /* once it is over */
 };
 
@@ -137,6 +136,9 @@ size_t served_log(const struct call *call, uint64_t *offset, const char **ret_by
 
 /* The result of a call that is over, as a JSON object. has_output false: without the windows. */
 void served_put_result(struct hl_json *json, const struct call *call, bool has_output);
+/* "call", "running", "left" and, when it is over, "result" of a background call: members of an
+ * object that is begun. */
+void served_put_state(struct hl_json *json, const struct call *call);
 /* An answer with the windows would be too large: all of them counts as left out. */
 void served_leave_out(struct call *call);
 /* The window as text for a person: invalid bytes become U+FFFD. */

@@ -97,6 +97,8 @@ test_cut_lines(void **state)
 	assert_int_equal(write(peer, "a\nb", 3), 3);
 	run_for(seen, 20);
 	assert_string_equal(seen->text, "a;");
+	/* Nothing of what was taken stays in memory. */
+	assert_memory_equal(seen->line.from.data, "b\0\0", 3);
 	assert_int_equal(write(peer, "c\n\nd", 4), 4);
 	shutdown(peer, SHUT_WR);
 	run_for(seen, 1000);
