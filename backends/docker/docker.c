@@ -281,25 +281,13 @@ docker_start(const struct plan *plan, const struct lowered *lowered,
 static int
 remove_by_another(struct docker_run *run, struct hl_err *err)
 {
-	struct plan plan = { .endpoint = run->endpoint };
 	struct docker_opened opened = { 0 };
 	struct docker_helper helper;
-	struct hl_buf request, answer;
 
-	if (docker_helper_start(&helper, run->helper_path, -1, err) < 0)
+	if (docker_helper_reach(&helper, run->helper_path, run->endpoint, &opened, err) < 0)
 		return -1;
-	int status = docker_helper_open(&helper, &plan, false, &opened, err);
-	if (status == 0) {
-		docker_opened_done(&opened);
-		hl_buf_init(&request, 4096);
-		hl_wire_put_u8(&request, ENGINE_REMOVE);
-		hl_wire_put_string(&request, run->name);
-		hl_wire_put_string(&request, run->run_id);
-		status = docker_helper_ask(&helper, &request, ENGINE_REMOVED, &answer, err);
-		hl_buf_done(&request);
-		if (status == 0)
-			hl_buf_done(&answer);
-	}
+	docker_opened_done(&opened);
+	int status = docker_helper_remove(&helper, run->name, run->run_id, err);
 	docker_helper_end(&helper);
 	return status;
 }

@@ -299,6 +299,40 @@ docker_opened_done(struct docker_opened *opened)
 }
 
 int
+docker_helper_reach(struct docker_helper *helper, const char *path, const char *endpoint,
+    struct docker_opened *ret_opened, struct hl_err *err)
+{
+	HL_AUTO_FREE char *copy = strdup(endpoint);
+	const struct plan plan = { .endpoint = copy, .cancel_fd = -1 };
+
+	if (copy == NULL)
+		return hl_err_oom(err);
+	if (docker_helper_start(helper, path, -1, err) < 0)
+		return -1;
+	if (docker_helper_open(helper, &plan, false, ret_opened, err) == 0)
+		return 0;
+	docker_helper_end(helper);
+	return -1;
+}
+
+int
+docker_helper_remove(struct docker_helper *helper, const char *name, const char *run_id,
+    struct hl_err *err)
+{
+	struct hl_buf request, answer;
+
+	hl_buf_init(&request, 4096);
+	hl_wire_put_u8(&request, ENGINE_REMOVE);
+	hl_wire_put_string(&request, name);
+	hl_wire_put_string(&request, run_id);
+	int status = docker_helper_ask(helper, &request, ENGINE_REMOVED, &answer, err);
+	hl_buf_done(&request);
+	if (status == 0)
+		hl_buf_done(&answer);
+	return status;
+}
+
+int
 docker_helper_create(struct docker_helper *helper, const char *name, const char *body,
     struct docker_created *ret_created, struct hl_err *err)
 {

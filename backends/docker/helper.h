@@ -41,6 +41,9 @@ struct docker_opened {
 int docker_helper_open(struct docker_helper *helper, const struct plan *plan, bool wants_daemon_id,
     struct docker_opened *ret_opened, struct hl_err *err) HL_MUST_CHECK;
 void docker_opened_done(struct docker_opened *opened);
+/* Start and open, for who has no plan and asks about no image. Nothing is left on failure. */
+int docker_helper_reach(struct docker_helper *helper, const char *path, const char *endpoint,
+    struct docker_opened *ret_opened, struct hl_err *err) HL_MUST_CHECK;
 
 struct docker_created {
 	char id[80];
@@ -59,6 +62,9 @@ struct docker_end {
 	char why[ENGINE_TEXT_MAX];
 };
 
+/* Of a run that is over. The engine's side looks at the run label again before it removes. */
+int docker_helper_remove(struct docker_helper *helper, const char *name, const char *run_id,
+    struct hl_err *err) HL_MUST_CHECK;
 int docker_helper_stop(struct docker_helper *helper, struct docker_end *ret_end,
     struct hl_err *err) HL_MUST_CHECK;
 

@@ -47,43 +47,19 @@ ask_list(struct docker_helper *helper, struct hl_strv *ret_items, struct hl_err 
 	return is_good ? 0 : hl_err_set(err, HLB_59, "hl-engine's list is malformed");
 }
 
-/* The engine's side looks at the run label again before it removes. */
-static int
-ask_remove(struct docker_helper *helper, const char *name, const char *run, struct hl_err *err)
-{
-	struct hl_buf request, answer;
-
-	hl_buf_init(&request, 4096);
-	hl_wire_put_u8(&request, ENGINE_REMOVE);
-	hl_wire_put_string(&request, name);
-	hl_wire_put_string(&request, run);
-	int status = docker_helper_ask(helper, &request, ENGINE_REMOVED, &answer, err);
-	hl_buf_done(&request);
-	if (status == 0)
-		hl_buf_done(&answer);
-	return status;
-}
-
 int
 engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed, struct hl_err *err)
 {
 	HL_AUTO(hl_strv_done) struct hl_strv items;
-	HL_AUTO_FREE char *copy = strdup(endpoint);
-	struct plan plan = { .endpoint = copy, .cancel_fd = -1 };
 	struct docker_opened opened = { 0 };
 	struct docker_helper helper;
 
 	*ret_removed = 0;
 	hl_strv_init(&items, ENGINE_LIST_MAX);
-	if (copy == NULL)
-		return hl_err_oom(err);
-	if (docker_helper_start(&helper, helper_path, -1, err) < 0)
+	if (docker_helper_reach(&helper, helper_path, endpoint, &opened, err) < 0)
 		return -1;
-	int status = docker_helper_open(&helper, &plan, false, &opened, err);
-	if (status == 0) {
-		docker_opened_done(&opened);
-		status = ask_list(&helper, &items, err);
-	}
+	docker_opened_done(&opened);
+	int status = ask_list(&helper, &items, err);
 	/* One that cannot be removed does not keep the others; it is told behind them. */
 	/* A list that was refused is no list, however much of it was read. */
 	const size_t len = status == 0 ? items.len : 0;
@@ -91,7 +67,7 @@ engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
 	     i += ENGINE_LIST_FIELDS) {
 		if (!is_left(items.v[i + 2], items.v[i + 3]))
 			continue;
-		if (ask_remove(&helper, items.v[i], items.v[i + 1], err) == 0)
+		if (docker_helper_remove(&helper, items.v[i], items.v[i + 1], err) == 0)
 			++*ret_removed;
 		else
 			status = -1;
