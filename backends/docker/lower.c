@@ -175,15 +175,11 @@ docker_seccomp_json(const struct plan *plan, char **ret_json, struct hl_err *err
 }
 
 char *
-docker_seccomp_path(const struct plan *plan)
+docker_seccomp_path(const struct plan *plan, const char *json)
 {
 	char sha256[HL_SHA256_HEX_SIZE];
 	char *path = NULL;
-	struct hl_err ignored;
-	char *json HL_AUTO_FREE = NULL;
 
-	if (docker_seccomp_json(plan, &json, &ignored) != 0 || json == NULL)
-		return NULL;
 	hl_sha256_text(json, strlen(json), sha256);
 	if (asprintf(&path, "%s/seccomp/%s.json", plan->state_dir, sha256) < 0)
 		return NULL;
@@ -207,7 +203,7 @@ add_seccomp(struct docker_settings *settings, const struct plan *plan)
 		docker_settings_add(settings, DOCKER_SECURITY_OPT, "seccomp=unconfined", origin);
 		return;
 	}
-	char *path HL_AUTO_FREE = docker_seccomp_path(plan);
+	char *path HL_AUTO_FREE = docker_seccomp_path(plan, json);
 	char *text HL_AUTO_FREE = NULL;
 	char *inlined = NULL;
 	if (path == NULL || asprintf(&text, "seccomp=%s", path) < 0) {

@@ -92,7 +92,7 @@ write_seccomp(const struct plan *plan, struct hl_err *err)
 		return -1;
 	if (json == NULL)
 		return 0;
-	char *path HL_AUTO_FREE = docker_seccomp_path(plan);
+	char *path HL_AUTO_FREE = docker_seccomp_path(plan, json);
 	if (path == NULL)
 		return hl_err_oom(err);
 	if (docker_make_dir(plan, "seccomp", err) < 0)

@@ -68,10 +68,10 @@ int docker_extra_fill(struct docker_settings *settings, const struct plan *plan,
     struct hl_err *err) HL_MUST_CHECK;
 /* Sources of covers, made by start: "<state>/empty/file" and ".../dir". */
 char *docker_empty_path(const struct plan *plan, bool is_file) HL_MUST_CHECK;
-/* "<state>/seccomp/<sha256>.json"; NULL = no memory. profile: not NONE. */
 /* The plan's system call filter as an engine reads it, heap; NULL when there is none. */
 int docker_seccomp_json(const struct plan *plan, char **ret_json, struct hl_err *err) HL_MUST_CHECK;
-char *docker_seccomp_path(const struct plan *plan) HL_MUST_CHECK;
+/* "<state>/seccomp/<sha256>.json" of that text; NULL = no memory. */
+char *docker_seccomp_path(const struct plan *plan, const char *json) HL_MUST_CHECK;
 /* Of the runner on this host; where we carry it, below the state directory, by its digest. */
 char *docker_runner_path(const struct plan *plan) HL_MUST_CHECK;
 
