@@ -157,7 +157,7 @@ for caller in $CALLERS; do
 	GITLAB_TOKEN= as "$caller" timeout 60 "$LAUNCH" run -q --policy "$token" --name typed --env GITLAB_TOKEN=canary-typed-777 -c ': canary-text-777'
 	is "$caller: U20 what the first caller typed is in no argument of any process" \
 		"$(grep -lzE 'canary-(typed|text)-[7]77' /proc/[0-9]*/cmdline 2>/dev/null | wc -l)" 0
-	is "$caller: U20 the keeper shows the name" "$(tr -d '\0' <"/proc/$(keeper_pid typed)/cmdline")" \
+	is "$caller: U20 the keeper shows the name" "$(tr -d '\0' <"/proc/$(keeper_pid "$caller" typed)/cmdline")" \
 		'hermes-launch: session typed'
 	as "$caller" timeout 20 "$LAUNCH" stop typed >/dev/null
 
@@ -205,7 +205,7 @@ for caller in $CALLERS; do
 		echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' >&7
 		wait_until 10 test -s "$TMP/out.$caller.$end"
 		case $end in
-		kill) kill -9 "$(keeper_pid kill)" ;;
+		kill) kill -9 "$(keeper_pid "$caller" kill)" ;;
 		stop) as "$caller" timeout 30 "$LAUNCH" stop stop ;;
 		close) exec 7>&- ;;
 		esac
