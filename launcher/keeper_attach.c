@@ -261,19 +261,25 @@ keeper_attach(struct run *run, const char *protocol, int *ret_fd, struct hl_err 
 /* ------------------------------------------------------------------------------------------------
  * Ending one
  */
-/* A keeper that lives holds the lock, and one that ends in order takes its place away before it
- * gives the lock back. */
+/* A keeper that lives holds the lock and listens, and one that ends in order takes its place away
+ * before it gives the lock back. What a killed one has started may hold the lock a moment longer.
+ */
 int
 keeper_check_end(const struct run *run, struct hl_err *err)
 {
+	uint64_t end_ms = hl_now_mono_ms() + KEEPER_STOP_MS;
 	struct keeper_place place;
 
-	if (keeper_place_open(run->host.state_dir, run->request->name, false, &place, err) != 0)
-		return err->code == HLU_24 ? 0 : -1;
-	bool was_killed = place.is_ours;
-	keeper_place_close(&place);
-	if (!was_killed)
-		return 0;
+	for (bool was_killed = false; !was_killed; nap()) {
+		if (keeper_place_open(run->host.state_dir, run->request->name, false, &place,
+			err) != 0)
+			return err->code == HLU_24 ? 0 : -1;
+		was_killed = place.is_ours;
+		HL_AUTO_FD int fd = was_killed ? -1 : keeper_connect(&place);
+		keeper_place_close(&place);
+		if (fd >= 0 || (!was_killed && hl_now_mono_ms() >= end_ms))
+			return 0;
+	}
 	hl_err_set(err, HLB_07, "session '%s' is lost: its keeper was killed", run->request->name);
 	return hl_err_help(err, "'hermes-launch gc' removes what it left");
 }
