@@ -29,11 +29,11 @@ enum {
 	STEPS = 4,
 	CLASSES = 60, /* the last holds 1 MiB: a stream's buffers come and go */
 	CLASS_OWN_MAPPING = CLASSES,
-	CHUNK = 256 * 1024,
+	CHUNK = 384 * 1024,
 #ifdef HL_SANDBOX_BUILD
 	READY = 0, /* a runner needs a few pages, and idle ones are many */
 #else
-	READY = 160 * 1024, /* what one run touches */
+	READY = 304 * 1024, /* what one run touches */
 #endif
 };
 

@@ -9,7 +9,6 @@
  * which made it, not of the process (PR_SET_PDEATHSIG in prctl(2)); when the launcher is killed,
  * its threads are.
  */
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +22,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,8 @@
 
 enum {
 	END_PATIENCE_MS = 5000, /* more than RUNNER_GRACE_MS twice */
-	STACK_SIZE = 64 * 1024,
-	THREAD_STACK_SIZE = 64 * 1024
+	STACK_SIZE = 16 * 1024,
+	THREAD_STACK_SIZE = 32 * 1024
 };
 
 struct starter {
@@ -44,7 +44,6 @@ struct starter {
 	const char *runner_path; /* NULL = the launcher's own copy */
 	uint64_t namespaces;
 	int stream, theirs, runner_fd;
-	void *stack; /* of the child */
 	pthread_t thread;
 	sem_t has_started; /* or has failed to */
 	sem_t may_leave;
@@ -52,6 +51,9 @@ struct starter {
 	int pidfd;
 	struct hl_err err;
 	bool has_thread, was_waited_for, is_dead;
+	/* In the heap: unmapping costs more than it gives back. */
+	alignas(16) char stack[STACK_SIZE]; /* of the child */
+	alignas(16) char thread_stack[THREAD_STACK_SIZE];
 };
 
 const char *
@@ -179,10 +181,6 @@ prepare(struct starter *starter)
 	starter->theirs = raise_fd(ends[1]);
 	if (starter->stream < 0 || starter->theirs < 0)
 		return hl_err_sys(err, HLB_24, "cannot duplicate a descriptor");
-	starter->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-	if (starter->stack == MAP_FAILED)
-		return hl_err_oom(err);
 	fill_child(starter);
 	return 0;
 }
@@ -195,8 +193,7 @@ starter_run(void *context)
 	if (prepare(starter) == 0)
 		starter->pid = hl_raw_clone(starter->namespaces | CLONE_VM | CLONE_VFORK |
 						CLONE_PIDFD | SIGCHLD,
-		    (char *)starter->stack + STACK_SIZE, &starter->pidfd, run_child,
-		    &starter->child);
+		    starter->stack + STACK_SIZE, &starter->pidfd, run_child, &starter->child);
 	sem_post(&starter->has_started);
 	while (sem_wait(&starter->may_leave) != 0)
 		;
@@ -214,7 +211,7 @@ start_thread(struct starter *starter)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, THREAD_STACK_SIZE);
+	pthread_attr_setstack(&attributes, starter->thread_stack, THREAD_STACK_SIZE);
 	int status = pthread_create(&starter->thread, &attributes, starter_run, starter);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -256,7 +253,6 @@ starter_begin(const char *runner_path, enum starter_world world, struct starter 
 	if (starter == NULL)
 		return hl_err_oom(err);
 	starter->stream = starter->theirs = starter->runner_fd = starter->pidfd = -1;
-	starter->stack = MAP_FAILED;
 	starter->world = world;
 	starter->runner_path = runner_path;
 	starter->namespaces = namespaces_of(world);
@@ -383,8 +379,6 @@ starter_end(struct starter *starter)
 	hl_close_ptr(&starter->theirs);
 	hl_close_ptr(&starter->runner_fd);
 	hl_close_ptr(&starter->pidfd);
-	if (starter->stack != MAP_FAILED)
-		munmap(starter->stack, STACK_SIZE);
 	sem_destroy(&starter->has_started);
 	sem_destroy(&starter->may_leave);
 	free(starter);

@@ -114,9 +114,12 @@ apply_identity(struct apply *apply)
 
 	if (leave_groups() != 0)
 		return apply_fail(apply, CONFINE_STEP_IDENTITY, "groups");
-	if (setresgid(gid, gid, gid) != 0 || getresgid(&gids[0], &gids[1], &gids[2]) != 0)
+	if (syscall(SYS_setresgid, gid, gid, gid) != 0 ||
+	    getresgid(&gids[0], &gids[1], &gids[2]) != 0)
 		return apply_fail(apply, CONFINE_STEP_IDENTITY, "group");
-	if (setresuid(uid, uid, uid) != 0 || getresuid(&uids[0], &uids[1], &uids[2]) != 0)
+	/* Not setresuid(3), which stops threads first: there are none. */
+	if (syscall(SYS_setresuid, uid, uid, uid) != 0 ||
+	    getresuid(&uids[0], &uids[1], &uids[2]) != 0)
 		return apply_fail(apply, CONFINE_STEP_IDENTITY, "user");
 	for (int i = 0; i < 3; i++)
 		if (uids[i] != uid || gids[i] != gid) {

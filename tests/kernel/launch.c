@@ -251,12 +251,23 @@ forget(unsigned number)
 	    "seccomp");
 }
 
+static char *
+argument_of(unsigned flags)
+{
+	static char stdio[] = "--stdio", root[] = "own-root", network[] = "own-network";
+
+	if ((flags & LAUNCH_STDIO) != 0)
+		return stdio;
+	if ((flags & LAUNCH_OWN_NETWORK) != 0)
+		return network;
+	return (flags & LAUNCH_OWN_ROOT) != 0 ? root : NULL;
+}
+
 static void
 child(unsigned flags, int in, int out, const uid_t ids[2])
 {
 	char path[PATH_MAX];
-	char *const native[] = { (char[]){ "init" }, NULL };
-	char *const stdio[] = { (char[]){ "init" }, (char[]){ "--stdio" }, NULL };
+	char *const argv[] = { (char[]){ "init" }, argument_of(flags), NULL };
 	char *const env[] = { NULL };
 	int runner = open(absolute("HL_RUNNER", "build/hermes-runner", path), O_PATH | O_CLOEXEC);
 
@@ -272,8 +283,9 @@ child(unsigned flags, int in, int out, const uid_t ids[2])
 		forget(SYS_landlock_create_ruleset);
 	if ((flags & LAUNCH_NO_MEMFD) != 0)
 		forget(SYS_memfd_create);
-	syscall(SYS_execveat, runner, "", (flags & LAUNCH_STDIO) != 0 ? stdio : native, env,
-	    AT_EMPTY_PATH);
+	if ((flags & LAUNCH_NO_UNSHARE) != 0)
+		forget(SYS_unshare);
+	syscall(SYS_execveat, runner, "", argv, env, AT_EMPTY_PATH);
 	must(false, "execveat");
 }
 
@@ -289,7 +301,7 @@ launch_start(struct launch *launch, unsigned flags)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	if (!launch_is_root())
 		namespaces |= CLONE_NEWUSER;
-	if ((flags & LAUNCH_SHARE_NET) == 0)
+	if ((flags & (LAUNCH_SHARE_NET | LAUNCH_OWN_NETWORK)) == 0)
 		namespaces |= CLONE_NEWNET;
 	if ((flags & LAUNCH_STDIO) != 0)
 		namespaces = 0;

@@ -20,6 +20,9 @@ enum launch_flags {
 	LAUNCH_STDIN_DIR = 1 << 3,   /* standard input is a directory of the host */
 	LAUNCH_NO_LANDLOCK = 1 << 4, /* as on a kernel without it */
 	LAUNCH_NO_MEMFD = 1 << 5,    /* memfd_create(2) is refused */
+	LAUNCH_NO_UNSHARE = 1 << 6,  /* so is unshare(2) */
+	LAUNCH_OWN_ROOT = 1 << 7,    /* "own-root": what every lock begins with is done before it */
+	LAUNCH_OWN_NETWORK = 1 << 8, /* "own-network": and a network namespace is made beside it */
 };
 
 enum {

@@ -44,6 +44,7 @@ struct report {
 	uint64_t nproc, core;
 	char groups[4096];
 	char cmdline[64];
+	char argument[16]; /* what the runner may begin with */
 };
 
 static inline void
@@ -99,7 +100,7 @@ effective_caps(void)
 }
 
 static inline int
-inside(int argc)
+inside(int argc, char **argv)
 {
 	struct report report = { .pid = getpid(), .sid = getsid(0) };
 	struct rlimit limit;
@@ -111,6 +112,7 @@ inside(int argc)
 	report.uid = (int)getuid();
 	report.gid = (int)getgid();
 	report.argc = argc;
+	snprintf(report.argument, sizeof(report.argument), "%s", argc > 1 ? argv[1] : "");
 	for (char **at = environ; at != NULL && *at != NULL; at++)
 		report.variables++;
 	report.fds = count_fds();

@@ -143,24 +143,12 @@ begin(struct scene *scene, bool has_network)
 	assert_int_equal(local()->begin(&facts, &scene->plan.early, &scene->err), 0);
 }
 
-static ino_t
-network_of(const struct scene *scene)
-{
-	char path[64];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%s/ns/net", scene->sandbox.id);
-	assert_int_equal(stat(path, &st), 0);
-	return st.st_ino;
-}
-
 /* The groups that probe() made to find out are those that the sandbox lives in. */
 static void
 what_was_begun_is_what_starts(void **state)
 {
 	struct scene *scene = *state;
 	struct report report;
-	struct stat ours;
 
 	begin(scene, false);
 	start(scene, &report);
@@ -169,8 +157,8 @@ what_was_begun_is_what_starts(void **state)
 	assert_int_equal(report.signals_changed, 0);
 	if (strstr(report.groups, "hermes-launch") != NULL)
 		assert_non_null(strstr(report.groups, scene->plan.run_id));
-	assert_int_equal(stat("/proc/self/ns/net", &ours), 0);
-	assert_true(network_of(scene) != ours.st_ino);
+	/* The runner makes its network itself: tests/kernel/test_early.c. */
+	assert_string_equal(report.argument, "own-network");
 	stop(scene);
 	scene->plan.early = NULL;
 	assert_false(has_groups(scene));
@@ -182,17 +170,15 @@ what_was_begun_for_another_network_is_not_used(void **state)
 {
 	struct scene *scene = *state;
 	struct report report;
-	struct stat ours;
 
-	assert_int_equal(stat("/proc/self/ns/net", &ours), 0);
 	begin(scene, true);
 	start(scene, &report);
-	assert_true(network_of(scene) != ours.st_ino);
+	assert_string_equal(report.argument, "own-network");
 	stop(scene);
 	begin(scene, false);
 	scene->plan.network = PLAN_NETWORK_HOST;
 	start(scene, &report);
-	assert_true(network_of(scene) == ours.st_ino);
+	assert_string_equal(report.argument, "own-root");
 	stop(scene);
 	scene->plan.early = NULL;
 	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
@@ -206,13 +192,48 @@ what_was_begun_and_abandoned_leaves_nothing(void **state)
 	begin(scene, false);
 	local()->abandon(scene->plan.early);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
-	begin(scene, false);
-	assert_int_equal(local()->probe(&scene->plan, &scene->gaps, &scene->err), 0);
-	local()->abandon(scene->plan.early);
-	scene->plan.early = NULL;
-	assert_false(has_groups(scene));
-	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	for (int is_ahead = 0; is_ahead < 2; is_ahead++) {
+		begin(scene, false);
+		lowered_done(&scene->lowered);
+		assert_int_equal(local()->lower(&scene->plan, &scene->lowered, &scene->err), 0);
+		assert_int_equal(local()->probe(&scene->plan, &scene->gaps, &scene->err), 0);
+		if (is_ahead)
+			local()->ahead(&scene->plan, &scene->lowered, &scene->gaps);
+		local()->abandon(scene->plan.early);
+		scene->plan.early = NULL;
+		assert_false(has_groups(scene));
+		assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	}
 	local()->abandon(NULL);
+}
+
+/* The lock is in the stream once, whole, before start(), and the runner in its groups. */
+static void
+the_lock_goes_ahead(void **state)
+{
+	struct scene *scene = *state;
+	struct report report;
+
+	begin(scene, false);
+	lowered_done(&scene->lowered);
+	assert_int_equal(local()->lower(&scene->plan, &scene->lowered, &scene->err), 0);
+	assert_int_equal(local()->probe(&scene->plan, &scene->gaps, &scene->err), 0);
+	local()->ahead(&scene->plan, &scene->lowered, &scene->gaps);
+	assert_int_equal(local()->start(&scene->plan, &scene->lowered, &scene->gaps,
+			     &scene->sandbox, &scene->err),
+	    0);
+	assert_true(scene->sandbox.lock.len > 0);
+	assert_int_equal(scene->sandbox.lock_sent, RUNNER_HEADER_SIZE + scene->sandbox.lock.len);
+	assert_int_equal(hl_read_full(scene->sandbox.stream, &report, sizeof(report)),
+	    (ssize_t)sizeof(report));
+	if (strstr(report.groups, "hermes-launch") != NULL)
+		assert_non_null(strstr(report.groups, scene->plan.run_id));
+	stop(scene);
+	scene->plan.early = NULL;
+	/* Without it the lock is the session's to send. */
+	start(scene, &report);
+	assert_int_equal(scene->sandbox.lock_sent, 0);
+	stop(scene);
 }
 
 /* No namespace and no capability; nothing inherited; told at every start; nothing left. What was
@@ -253,10 +274,11 @@ main(int argc, char **argv)
 		SCENE(what_was_begun_is_what_starts),
 		SCENE(what_was_begun_for_another_network_is_not_used),
 		SCENE(what_was_begun_and_abandoned_leaves_nothing),
+		SCENE(the_lock_goes_ahead),
 		SCENE(scrub_shares_the_caller_s_world_and_says_so),
 	};
 
 	if (argc > 0 && strcmp(argv[0], "init") == 0)
-		return inside(argc);
+		return inside(argc, argv);
 	return cmocka_run_group_tests_name("local", tests, NULL, NULL);
 }

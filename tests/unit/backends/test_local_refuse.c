@@ -236,6 +236,6 @@ main(int argc, char **argv)
 	};
 
 	if (argc > 0 && strcmp(argv[0], "init") == 0)
-		return inside(argc);
+		return inside(argc, argv);
 	return cmocka_run_group_tests_name("local refusals", tests, NULL, NULL);
 }

@@ -429,6 +429,44 @@ test_output_that_nobody_reads_does_not_keep_us(void **state)
 	alarm(0);
 }
 
+/* What a backend has sent of the lock is not sent again. */
+static void
+test_lock_that_went_ahead(void **state)
+{
+	struct sandbox sandbox = { .pidfd = -1 };
+	struct session_config config = { .sandbox = &sandbox };
+	struct hl_err err;
+	char sent[64], again[64];
+	ssize_t len = 0;
+	int pair[2];
+
+	(void)state;
+	hl_buf_init(&sandbox.lock, 64);
+	hl_buf_puts(&sandbox.lock, "payload of a lock");
+	assert_int_equal(hl_loop_new(&config.loop, &err), 0);
+	for (size_t ahead = 0; len == 0 || ahead <= (size_t)len; ahead += 7) {
+		struct session *session;
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+		sandbox.stream = pair[0];
+		sandbox.lock_sent = ahead;
+		assert_int_equal(session_open(&config, &session, &err), 0);
+		ssize_t n = recv(pair[1], again, sizeof(again), MSG_DONTWAIT);
+		if (ahead == 0) {
+			len = n;
+			memcpy(sent, again, sizeof(sent));
+			assert_int_equal(len, RUNNER_HEADER_SIZE + sandbox.lock.len);
+		} else {
+			assert_int_equal(n < 0 ? 0 : n, len - (ssize_t)ahead);
+			assert_memory_equal(again, sent + ahead, (size_t)len - ahead);
+		}
+		session_free(session);
+		close(pair[0]);
+		close(pair[1]);
+	}
+	hl_loop_free(config.loop);
+	hl_buf_done(&sandbox.lock);
+}
+
 /* One descriptor for both streams is watched as two: where there is no other, nothing is run. */
 static void
 test_no_descriptor_for_a_second_stream(void **state)
@@ -516,6 +554,7 @@ main(void)
 		cmocka_unit_test(test_garbage_is_hlb_01),
 		cmocka_unit_test(test_output_past_window_is_hlb_01),
 		cmocka_unit_test(test_output_that_nobody_reads_does_not_keep_us),
+		cmocka_unit_test(test_lock_that_went_ahead),
 		cmocka_unit_test(test_no_descriptor_for_a_second_stream),
 		cmocka_unit_test(test_error_frames),
 	};
