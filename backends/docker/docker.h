@@ -33,10 +33,10 @@ enum docker_option_id {
 };
 
 struct docker_option {
-	char flag[28];    /* "--cap-add" */
-	char letter;      /* 0 = none */
+	char flag[28]; /* "--cap-add" */
+	char letter;   /* 0 = none */
 	enum docker_kind kind;
-	char json[48];    /* "HostConfig.CapAdd", "?name", or "" = never lowered */
+	char json[48]; /* "HostConfig.CapAdd", "?name", or "" = never lowered */
 	char control[28];
 	enum engine_rule rule;
 	bool is_repeatable;
