@@ -154,7 +154,7 @@ for caller in $CALLERS; do
 	as "$caller" timeout 20 "$LAUNCH" stop token >/dev/null
 
 	# Nor is what the first caller has typed in the keeper that stays.
-	GITLAB_TOKEN= as "$caller" timeout 60 "$LAUNCH" run -q --policy "$token" --name typed --env GITLAB_TOKEN=canary-typed-777 -c ': canary-text-777'
+	GITLAB_TOKEN='' as "$caller" timeout 60 "$LAUNCH" run -q --policy "$token" --name typed --env GITLAB_TOKEN=canary-typed-777 -c ': canary-text-777'
 	is "$caller: U20 what the first caller typed is in no argument of any process" \
 		"$(grep -lzE 'canary-(typed|text)-[7]77' /proc/[0-9]*/cmdline 2>/dev/null | wc -l)" 0
 	is "$caller: U20 the keeper shows the name" "$(tr -d '\0' <"/proc/$(keeper_pid "$caller" typed)/cmdline")" \
