@@ -30,6 +30,9 @@
 #define HL_MUST_CHECK       __attribute__((warn_unused_result))
 #define HL_PRINTF(fmt, arg) __attribute__((format(printf, fmt, arg)))
 #define HL_ARRAY_SIZE(a)    (sizeof(a) / sizeof((a)[0]))
+/* A text of a table and the NUL behind it: C drops a NUL that has no room without a word. */
+#define HL_FITS(text, field) \
+ _Static_assert(sizeof(text) <= sizeof(field), "a text does not fit into its table")
 
 /* Aborts with file and line: for broken invariants of ours, never for bad input. */
 #define HL_BUG_ON(condition)               \

@@ -21,6 +21,13 @@ static const struct hl_code_info codes[HL_CODE_MAX] = {
 #undef HL_CODE
 };
 
+#define HL_CODE(family, number, exit_status, name_, help_) \
+ HL_FITS("HL" #family "-" #number, codes[0].id);           \
+ HL_FITS(name_, codes[0].name);                            \
+ HL_FITS(help_, codes[0].help);
+#include "base/codes.def"
+#undef HL_CODE
+
 const struct hl_code_info *
 hl_code_info(enum hl_code code)
 {

@@ -39,6 +39,12 @@ static const struct deny_row deny_rows[] = {
 #undef DENY
 };
 
+#define DENY(class_, base_, path_, reason_) \
+ HL_FITS(path_, deny_rows[0].path);         \
+ HL_FITS(reason_, deny_rows[0].reason);
+#include "launcher/deny.def"
+#undef DENY
+
 void
 deny_list_done(struct deny_list *list)
 {

@@ -22,6 +22,12 @@ static const struct protected_name names[] = {
 #undef PROTECTED_PATTERN
 };
 
+#define PROTECTED_NAME(text, class)    HL_FITS(text, names[0].name);
+#define PROTECTED_PATTERN(text, class) HL_FITS(text, names[0].name);
+#include "policy/secrets.def"
+#undef PROTECTED_NAME
+#undef PROTECTED_PATTERN
+
 static const struct protected_name patterns[] = {
 #define PROTECTED_NAME(name, class)
 #define PROTECTED_PATTERN(name, class) { name, POLICY_NAME_##class },

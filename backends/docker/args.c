@@ -22,6 +22,16 @@ static const struct docker_option options[] = {
 #undef DOCKER_OPTION
 };
 
+#define DOCKER_OPTION(symbol, flag_, letter, kind, json_, control_, rule, repeatable, since_, \
+    help_)                                                                                    \
+ HL_FITS(flag_, options[0].flag);                                                             \
+ HL_FITS(json_, options[0].json);                                                             \
+ HL_FITS(control_, options[0].control);                                                       \
+ HL_FITS(since_, options[0].since);                                                           \
+ HL_FITS(help_, options[0].help);
+#include "backends/docker/options.def"
+#undef DOCKER_OPTION
+
 _Static_assert(HL_ARRAY_SIZE(options) == DOCKER_OPTION_MAX, "every option has its row");
 
 const struct docker_option *
