@@ -98,7 +98,7 @@ test_cut_lines(void **state)
 	run_for(seen, 20);
 	assert_string_equal(seen->text, "a;");
 	/* Nothing of what was taken stays in memory. */
-	assert_memory_equal(seen->line.from.data, "b\0\0", 3);
+	assert_memory_equal(seen->at.line.from.data, "b\0\0", 3);
 	assert_int_equal(write(peer, "c\n\nd", 4), 4);
 	shutdown(peer, SHUT_WR);
 	run_for(seen, 1000);
