@@ -82,6 +82,8 @@ struct request {
 	const char *fail_on;    /* policy check: "warning" */
 	const char *why_arg, *why_cap, *why_host, *why_path; /* policy why */
 	bool is_check;                                       /* policy fmt */
+	const char *config, *env_file;                       /* import hermes */
+	bool has_comments;
 	bool is_stack; /* policy check: all operands are one stack */
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;

@@ -368,3 +368,12 @@ policy_load_texts(const struct policy_text *texts, size_t n, struct policy **ret
 	stack_free(stack);
 	return result;
 }
+
+int
+policy_load_text(const char *name, const struct hl_buf *bytes, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err)
+{
+	const struct policy_text text = { name, bytes->data, bytes->len };
+
+	return policy_load_texts(&text, 1, ret_policy, findings, err);
+}

@@ -316,6 +316,32 @@ int policy_withdraw(struct policy *policy, enum policy_field field, const char *
     const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
+ * A policy made from the settings of another program (policy/import.def)
+ */
+struct policy_import_source {
+	const char *config_name; /* for messages */
+	const char *config;      /* the bytes of hermes-agent's config.yaml, or NULL */
+	size_t config_len;
+	char *const *environment; /* NAME=VALUE of TERMINAL_* and others, or NULL = none is read */
+};
+
+struct policy_import {
+	struct hl_buf text;         /* a policy that loads without an error */
+	struct hl_strv notes;       /* "terminal.cwd: why"; no value of a variable */
+	struct hl_strv engine_args; /* arguments for the engine that are judged, not written */
+	const char *backend;        /* as the policy has it */
+};
+
+/* An unknown backend and a value that says nothing are errors; what has no counterpart is a note.
+ */
+int policy_import_hermes(const struct policy_import_source *source,
+    struct policy_import *ret_import, struct hl_err *err) HL_MUST_CHECK;
+void policy_import_done(struct policy_import *import);
+/* A policy whose text is in memory, alone: no file rule. */
+int policy_load_text(const char *name, const struct hl_buf *bytes, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
  * Protected names (policy/secrets.def)
  */
 enum policy_name_class {
