@@ -110,6 +110,8 @@ render(const struct explain *explain, struct hl_buf *out, struct hl_err *err)
 			hl_buf_putf(out, "%s\n", argv->v[i]);
 		break;
 	case FORMAT_GITHUB:
+	case FORMAT_TAP:
+	case FORMAT_JUNIT:
 		return hl_err_set(err, HLI_02, "explain has no such format");
 	}
 	return hl_buf_check(out, "explain", err);

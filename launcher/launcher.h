@@ -38,7 +38,9 @@ enum output_format {
 	FORMAT_TEXT,
 	FORMAT_JSON,
 	FORMAT_ARGV,
-	FORMAT_GITHUB
+	FORMAT_GITHUB,
+	FORMAT_TAP,
+	FORMAT_JUNIT
 };
 
 /* One --env, --mount, --limit, --label or --engine-arg, with the argument's number for messages. */
@@ -84,7 +86,8 @@ struct request {
 	bool is_check;                                       /* policy fmt */
 	const char *config, *env_file;                       /* import hermes */
 	bool has_comments;
-	bool is_stack; /* policy check: all operands are one stack */
+	bool has_coverage; /* policy test */
+	bool is_stack;     /* policy check: all operands are one stack */
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;
 	bool show_effective, show_origins;

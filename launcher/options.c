@@ -67,18 +67,22 @@ unknown_option(struct parse *parse, const char *text)
 static int
 set_format(struct parse *parse, enum output_format *format, const char *value)
 {
-	static const char *const names[] = {
-		[FORMAT_TEXT] = "text",
-		[FORMAT_JSON] = "json",
-		[FORMAT_ARGV] = "argv",
-		[FORMAT_GITHUB] = "github",
+	static const struct {
+		const char *name;
+		enum verb only; /* VERB_MAX: of every verb that has formats */
+	} formats[] = {
+		[FORMAT_TEXT] = { "text", VERB_MAX },
+		[FORMAT_JSON] = { "json", VERB_MAX },
+		[FORMAT_ARGV] = { "argv", VERB_EXPLAIN },
+		[FORMAT_GITHUB] = { "github", VERB_POLICY_CHECK },
+		[FORMAT_TAP] = { "tap", VERB_POLICY_TEST },
+		[FORMAT_JUNIT] = { "junit", VERB_POLICY_TEST },
 	};
 
-	for (unsigned i = 0; i < HL_ARRAY_SIZE(names); i++) {
-		if (strcmp(value, names[i]) != 0)
+	for (unsigned i = 0; i < HL_ARRAY_SIZE(formats); i++) {
+		if (strcmp(value, formats[i].name) != 0)
 			continue;
-		if ((i == FORMAT_ARGV && parse->request->verb != VERB_EXPLAIN) ||
-		    (i == FORMAT_GITHUB && parse->request->verb != VERB_POLICY_CHECK))
+		if (formats[i].only != VERB_MAX && formats[i].only != parse->request->verb)
 			break;
 		*format = (enum output_format)i;
 		return 0;

@@ -63,7 +63,7 @@ say_not_given(struct why *why, enum policy_field field, const char *text, const 
 	return 0;
 }
 
-static int
+int
 why_env(struct why *why, const char *name, struct hl_err *err)
 {
 	const struct policy_value *set = policy_get(why->policy, POLICY_ENV_SET);

@@ -12,9 +12,10 @@ struct why {
 	struct policy *policy;
 	/* The answer. */
 	bool is_allowed;
-	char answer[256]; /* "passes", "is not visible" */
-	char rule[300];   /* what decides, as the policy has it */
-	char change[256]; /* what would change the answer, or empty */
+	bool is_writable, is_of_host; /* of a path that is visible */
+	char answer[256];             /* "passes", "is not visible" */
+	char rule[300];               /* what decides, as the policy has it */
+	char change[256];             /* what would change the answer, or empty */
 	struct hl_origin origin;
 	bool is_cut; /* not all of it could be held */
 };
@@ -22,6 +23,7 @@ struct why {
 /* text becomes the answer. */
 void why_say(struct why *why, bool is_allowed, const struct hl_origin *origin, const char *format,
     ...) HL_PRINTF(4, 5);
+int why_env(struct why *why, const char *name, struct hl_err *err) HL_MUST_CHECK;
 /* Where a path is inside is known only when the plan is made (why_path.c). */
 int why_path(struct why *why, const char *path, struct hl_err *err) HL_MUST_CHECK;
 

@@ -16,6 +16,7 @@ struct holder {
 	const char *src; /* on this host, NULL = nothing of this host */
 	const char *what;
 	bool is_writable;
+	bool is_kept; /* the launcher's own, from run to run */
 	struct hl_origin origin;
 };
 
@@ -41,23 +42,23 @@ find_holder(const struct plan *plan, const char *path)
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(kernel); i++) {
 		const struct holder made = { kernel[i], NULL, "made anew for the sandbox", false,
-			plan_built_in() };
+			false, plan_built_in() };
 		take_deeper(&holder, &made, path);
 	}
 	for (size_t i = 0; i < plan->tmpfs_len; i++) {
-		const struct holder made = { plan->tmpfs[i].dst, NULL, "fs.tmpfs", true,
+		const struct holder made = { plan->tmpfs[i].dst, NULL, "fs.tmpfs", true, false,
 			plan->tmpfs[i].origin };
 		take_deeper(&holder, &made, path);
 	}
 	if (plan->home.path != NULL) {
 		const struct holder made = { plan->home.path, plan->home.src, "fs.home", true,
-			plan->home.origin };
+			plan->home.kind == PLAN_HOME_PERSIST, plan->home.origin };
 		take_deeper(&holder, &made, path);
 	}
 	for (size_t i = 0; i < plan->mounts_len; i++) {
 		const struct plan_mount *mount = &plan->mounts[i];
 		const struct holder made = { mount->dst, mount->is_volume ? NULL : mount->src,
-			mount->is_workdir ? "fs.workdir" : "fs.mounts", mount->is_writable,
+			mount->is_workdir ? "fs.workdir" : "fs.mounts", mount->is_writable, false,
 			mount->origin };
 		take_deeper(&holder, &made, path);
 	}
@@ -107,6 +108,8 @@ answer(struct why *why, const struct plan *plan, const char *path, struct hl_err
 			: "nothing, where it holds credentials or state of the launcher; else a mount of its own");
 		return 0;
 	}
+	why->is_writable = holder.is_writable;
+	why->is_of_host = holder.src != NULL && !holder.is_kept;
 	why_say(why, true, &holder.origin, "is %s", holder.is_writable ? "writable" : "read-only");
 	snprintf(why->rule, sizeof(why->rule), "%s at %.200s%s%.60s", holder.what, holder.dst,
 	    holder.src != NULL && strcmp(holder.src, holder.dst) != 0 ? " from " : "",

@@ -98,7 +98,8 @@ rank_of(const struct node *key, const char *prefix)
 
 	for (size_t i = 0; len == 0 && i < frame_len; i++)
 		if (policy_node_is(key, frame[i]))
-			return i;
+			/* The last key of the frame, the examples, comes behind what they show. */
+			return i + 1 < frame_len ? i : frame_len + POLICY_FIELD_MAX;
 	if (own != POLICY_FIELD_MAX) {
 		enum policy_kind kind = policy_field_kind(own);
 		int form = policy_word_index(policy_field_forms(own), key->text, key->len);

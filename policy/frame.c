@@ -319,6 +319,13 @@ on_degrade(struct policy_reader *r, const struct node *node)
 	}
 }
 
+static void
+on_examples(struct policy_reader *r, const struct node *node)
+{
+	if (policy_expect(r, "examples", node, NODE_MAP))
+		policy_read_expectations(r, node, true, &r->layer->examples);
+}
+
 static const struct {
 	const char *key;
 	void (*read)(struct policy_reader *, const struct node *);
@@ -334,10 +341,11 @@ static const struct {
 	{ "review_by", on_review_by },
 	{ "lock", on_lock },
 	{ "degrade", on_degrade },
+	{ "examples", on_examples },
 };
 
 static const char *const frame_keys[] = { "version", "id", "layer", "level", "revision", "requires",
-	"mandatory_layers", "owner", "review_by", "lock", "degrade" };
+	"mandatory_layers", "owner", "review_by", "lock", "degrade", "examples" };
 
 const char *const *
 policy_frame_keys(size_t *ret_len)

@@ -193,12 +193,12 @@ static int
 read_config(struct import *im)
 {
 	const struct policy_import_source *source = im->source;
+	const struct policy_text text = { source->config_name, source->config, source->config_len };
 	const struct node *root = NULL;
 
 	if (source->config == NULL)
 		return 0;
-	if (import_yaml_read(&im->arena, source->config_name, source->config, source->config_len,
-		&root, im->err) != 0)
+	if (import_yaml_read(&im->arena, &text, &root, im->err) != 0)
 		return -1;
 	if (root == NULL || is_null(root))
 		return 0;

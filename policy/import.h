@@ -21,6 +21,7 @@
 #include "policy/layer.h"
 #include "policy/node.h"
 #include "policy/policy.h"
+#include "policy/state.h"
 
 enum import_section {
 	IMPORT_terminal,
@@ -98,8 +99,8 @@ struct import {
 	struct hl_buf defaults; /* names of the fields that have hermes-agent's default */
 };
 
-/* One document, whatever else is in it. NULL in *ret_root: it is empty. name: for messages. */
-int import_yaml_read(struct policy_arena *arena, const char *name, const char *bytes, size_t len,
+/* One document, whatever else is in it. NULL in *ret_root: it is empty. */
+int import_yaml_read(struct policy_arena *arena, const struct policy_text *text,
     const struct node **ret_root, struct hl_err *err) HL_MUST_CHECK;
 
 /* "FROM: TEXT"; texts are made printable by whoever prints them. Never a value. */

@@ -26,8 +26,8 @@ import_collection(struct import *im, const struct import_value *value, enum node
 	const struct node *node = value->node;
 
 	if (node->kind == NODE_SCALAR && (node->text[0] == '[' || node->text[0] == '{')) {
-		if (import_yaml_read(&im->arena, value->from, node->text, node->len, &node,
-			&cause) != 0)
+		const struct policy_text json = { value->from, node->text, node->len };
+		if (import_yaml_read(&im->arena, &json, &node, &cause) != 0)
 			return import_refuse(im, value, "is not JSON");
 	}
 	if (node == NULL || node->kind != kind)

@@ -185,15 +185,15 @@ read_all(struct reader *r)
 }
 
 int
-import_yaml_read(struct policy_arena *arena, const char *name, const char *bytes, size_t len,
+import_yaml_read(struct policy_arena *arena, const struct policy_text *text,
     const struct node **ret_root, struct hl_err *err)
 {
-	struct reader r = { .arena = arena, .err = err, .name = name };
+	struct reader r = { .arena = arena, .err = err, .name = text->name };
 
 	if (!yaml_parser_initialize(&r.parser))
 		return hl_err_oom(err);
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&r.parser, (const unsigned char *)bytes, len);
+	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text->bytes, text->len);
 	int result = read_all(&r);
 	yaml_parser_delete(&r.parser);
 	if (result == 0)

@@ -47,12 +47,19 @@ static const struct {
 	    "{\"$ref\":\"#/$defs/names\",\"description\":\"Keys that later layers and callers may not touch.\"}" },
 	{ "degrade",
 	    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"allow\":{\"$ref\":\"#/$defs/names\"}},\"description\":\"Controls that may be missing.\"}" },
+	{ "examples",
+	    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"allow\":{\"$ref\":\"#/$defs/requests\"},\"refuse\":{\"$ref\":\"#/$defs/requests\"}},\"description\":\"Requests of a caller that the policy allows or refuses, for policy test.\"}" },
 };
 
 static const char definitions[] =
     "{\"layers\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
     "\"required\":[\"id\"],\"properties\":{\"id\":{\"type\":\"string\"},"
     "\"revision\":{\"type\":\"integer\",\"minimum\":1}}}},"
+    "\"requests\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
+    "\"properties\":{\"code\":{\"type\":\"string\",\"pattern\":\"^HL[A-Z]-[0-9]{2}$\"}"
+#define POLICY_REQUEST(symbol, word, field) ",\"" word "\":{\"type\":\"string\"}"
+#include "policy/expect.def"
+    "}}},"
     "\"names\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"pattern\":\"^[a-z0-9_*][a-z0-9._*]*$\"}},"
     "\"size\":{\"type\":\"string\",\"pattern\":\"^(0|[1-9][0-9]*)(B|KiB|MiB|GiB|TiB)$\"},"
     "\"time\":{\"type\":\"string\",\"pattern\":\"^(0|[1-9][0-9]*)(ms|s|m|h|d)$\"},"

@@ -61,6 +61,7 @@ struct policy_read {
 	struct diag_at level_at, review_at;
 	const char *review_by;
 	struct policy_marks requires, mandatory, locks, degrade;
+	struct policy_expectations examples;
 	struct policy_given given[POLICY_FIELD_MAX];
 };
 
@@ -89,6 +90,14 @@ void policy_unknown_key(struct policy_reader *r, const struct node *key, const c
 
 /* Keys of a mapping that gives bound and default apart; empty when there is no such mapping. */
 const char *const *policy_field_forms(enum policy_field field);
+
+/* One value for bound and default, as a file may write it behind a field's key. */
+bool policy_read_short(struct policy_reader *r, enum policy_field field, const struct node *node,
+    struct policy_given *given);
+
+/* expect.c: the mapping of a test, without its name, or that of a policy's examples. */
+void policy_read_expectations(struct policy_reader *r, const struct node *map, bool is_examples,
+    struct policy_expectations *ret_expectations);
 
 /* frame.c: false when the key is none of the frame's. */
 bool policy_frame_read(struct policy_reader *r, const struct node *node);

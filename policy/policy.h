@@ -316,6 +316,65 @@ int policy_withdraw(struct policy *policy, enum policy_field field, const char *
     const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
+ * Tests of policies: *.test.yaml files, and a policy's own `examples` (policy/expect.def)
+ */
+enum policy_request_word {
+#define POLICY_REQUEST(symbol, ...) POLICY_REQUEST_##symbol,
+#include "policy/expect.def"
+	POLICY_REQUEST_MAX
+};
+
+enum policy_expect_kind {
+#define POLICY_EXPECT(symbol, ...) POLICY_EXPECT_##symbol,
+#include "policy/expect.def"
+	POLICY_EXPECT_MAX
+};
+
+struct policy_given;
+
+struct policy_expectation {
+	enum policy_expect_kind kind;
+	enum policy_request_word word;    /* ALLOW, REFUSE */
+	enum policy_field field;          /* that it is about, or POLICY_FIELD_MAX */
+	const char *text;                 /* of a request; a name or a path. Not of VALUES */
+	const struct policy_given *given; /* VALUES; the room's own */
+	const char *backend;              /* of a request: asked for besides, or NULL */
+	enum hl_code code;                /* REFUSE: the code that it must have; HL_OK = any */
+	struct hl_where where;
+};
+
+struct policy_expectations {
+	const struct policy_expectation *v;
+	size_t len;
+};
+
+struct policy_test {
+	const char *name;
+	struct policy_expectations expectations;
+	struct hl_where where;
+};
+
+struct policy_tests; /* opaque: one file of tests */
+
+/* request->files[0], read by the file rule. Findings as of policy_load(). */
+int policy_tests_load(const struct policy_load_request *request, struct policy_tests **ret_tests,
+    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+void policy_tests_free(struct policy_tests *tests);
+size_t policy_tests_len(const struct policy_tests *tests);
+const struct policy_test *policy_tests_at(const struct policy_tests *tests, size_t i);
+/* The stack that they are about, as the file names it: relative to its directory. */
+const char *const *policy_tests_files(const struct policy_tests *tests, size_t *ret_len);
+/* The examples of layer i of policy_layer_at(). */
+const struct policy_expectations *policy_examples(const struct policy *policy, size_t i);
+/* EFFECTIVE and BOUND: whether the policy has that value. want and have are told as policy show
+ * prints them; of env.set the names. */
+int policy_expectation_holds(const struct policy *policy,
+    const struct policy_expectation *expectation, bool *ret_holds, struct hl_buf *want,
+    struct hl_buf *have) HL_MUST_CHECK;
+const char *policy_expect_word(enum policy_expect_kind kind);
+const char *policy_request_word(enum policy_request_word word);
+
+/* ------------------------------------------------------------------------------------------------
  * A policy made from the settings of another program (policy/import.def)
  */
 struct policy_import_source {

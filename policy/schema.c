@@ -144,8 +144,8 @@ read_text(struct policy_reader *r, enum policy_field field, const struct node *n
 }
 
 /* One value for bound and default. */
-static bool
-read_short(struct policy_reader *r, enum policy_field field, const struct node *node,
+bool
+policy_read_short(struct policy_reader *r, enum policy_field field, const struct node *node,
     struct policy_given *given)
 {
 	enum policy_kind kind = policy_field_kind(field);
@@ -263,7 +263,7 @@ read_field(struct policy_reader *r, enum policy_field field, const struct node *
 		return;
 	}
 	given->is_set = true;
-	if (node->kind == NODE_BROKEN || !read_short(r, field, node, given))
+	if (node->kind == NODE_BROKEN || !policy_read_short(r, field, node, given))
 		*given = (struct policy_given){ .at = given->at };
 }
 

@@ -1,0 +1,29 @@
+/*
+ * What one run of policy test counts and prints. Private to launcher/.
+ */
+#ifndef HL_LAUNCHER_TESTER_H
+#define HL_LAUNCHER_TESTER_H
+
+#include "launcher/trial.h"
+
+struct tester {
+	const struct request *request;
+	struct host host;
+	char root[48], workdir[64], state[64]; /* empty, and gone afterwards */
+	struct coverage coverage;
+	size_t count, failed;
+	int status;        /* of what is no answer of a test */
+	struct hl_buf out; /* all of it: JUnit begins with the sums */
+};
+
+/* Adds to why, in the form of the format, that an expectation is not met. expectation NULL: none.
+ */
+void tester_why(const struct tester *tester, const struct policy_expectation *expectation,
+    const char *message, struct hl_buf *why);
+/* One test has ended; it failed when why is not empty. */
+void tester_case(struct tester *tester, const char *file, const char *name,
+    const struct hl_buf *why);
+/* Prints everything. */
+int tester_finish(struct tester *tester, struct hl_err *err) HL_MUST_CHECK;
+
+#endif
