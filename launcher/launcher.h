@@ -233,6 +233,9 @@ int load_policy(const struct request_items *files, const struct host *host,
 /* Policies as they are written, without the layer of this host: to compare them. */
 int load_policy_alone(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+/* The same, to be compared: the layers that they require need not be named. */
+int load_policy_fragment(const struct request_items *files, const struct host *host,
+    struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
 /* Adds the operands of a verb to a stack. -1: there are too many. */
 int request_operands(const struct request *request, struct request_items *files,
     struct hl_err *err) HL_MUST_CHECK;

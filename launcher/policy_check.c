@@ -171,13 +171,13 @@ check_within(struct check *check, const struct request_items *files)
 
 	outer_file.items[0].text = check->request->within;
 	outer_file.len = 1;
-	int status = load_policy_alone(&outer_file, &check->host, &outer, &findings, &err);
+	int status = load_policy_fragment(&outer_file, &check->host, &outer, &findings, &err);
 	if (status != 0) {
 		/* There is nothing to compare with; what is wrong with it is told. */
 		tell(check, &findings);
 		keep_failure(check, &err, findings.errors > 0);
 	} else {
-		status = load_policy_alone(files, &check->host, &inner, &ignored, &err);
+		status = load_policy_fragment(files, &check->host, &inner, &ignored, &err);
 		if (status == 0)
 			status = policy_within(inner, outer, files->items[files->len - 1].text,
 			    &findings, &err);

@@ -89,7 +89,7 @@ load_one(const struct request *request, const struct host *host, const char *nam
 
 	file.items[0] = (struct request_item){ .text = name };
 	file.len = 1;
-	int loaded = load_policy_alone(&file, host, ret_policy, &findings, &err);
+	int loaded = load_policy_fragment(&file, host, ret_policy, &findings, &err);
 	if (loaded != 0)
 		report_findings(&findings, request);
 	bool is_told = findings.errors > 0;

@@ -248,7 +248,7 @@ tester_finish(struct tester *tester, struct hl_err *err)
 	enum output_format format = tester->request->format;
 	bool is_tap = format == FORMAT_TEXT || format == FORMAT_TAP;
 
-	if (is_tap)
+	if (is_tap && (tester->count > 0 || tester->status == 0))
 		hl_buf_putf(&tester->out, "1..%zu\n", tester->count);
 	/* JUnit has no place for it. */
 	if (tester->request->has_coverage && format != FORMAT_JUNIT)

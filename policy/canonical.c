@@ -447,14 +447,16 @@ policy_format_file(const struct policy_load_request *request, struct hl_buf *out
 {
 	struct hl_buf bytes HL_AUTO(hl_buf_done_secret) = { 0 };
 	HL_AUTO_FREE char *full = hl_path_normalise(request->cwd, request->files[0]);
-	HL_AUTO_FREE char *path = NULL;
+	struct policy_file file = { 0 };
 
 	policy_findings_init(findings);
 	hl_buf_init(&bytes, POLICY_FILE_MAX);
 	if (full == NULL)
 		return hl_err_oom(err);
-	if (policy_file_read(full, request->caller, &bytes, &path, err) != 0 ||
-	    policy_canonical(request->files[0], &bytes, out, findings, err) != 0)
+	if (policy_file_read(full, request->caller, &bytes, &file, err) != 0)
+		return -1;
+	free(file.path);
+	if (policy_canonical(request->files[0], &bytes, out, findings, err) != 0)
 		return -1;
 	*ret_is_same = bytes.len == out->len && memcmp(bytes.data, out->data, out->len) == 0;
 	return 0;

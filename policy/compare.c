@@ -370,6 +370,82 @@ compare_degrade(const struct policy *old, const struct policy *new, struct polic
 	add(out, &difference);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Layers that must be there
+ */
+
+static const struct policy_marks *
+marks_of(const struct policy *policy, size_t i, bool is_mandatory)
+{
+	const struct policy_read *layer = policy->layers[i];
+
+	return is_mandatory ? &layer->mandatory : &layer->requires;
+}
+
+static bool
+demands(const struct policy *policy, bool is_mandatory, const struct policy_mark *wanted)
+{
+	for (size_t i = 0; i < policy->layers_len; i++) {
+		const struct policy_marks *marks = marks_of(policy, i, is_mandatory);
+		for (size_t j = 0; j < marks->len; j++) {
+			if (strcmp(marks->v[j].text, wanted->text) == 0 &&
+			    marks->v[j].revision >= wanted->revision)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The first layer that the one demands and the other does not, or at an older revision. */
+static const struct policy_mark *
+first_demanded(const struct policy *policy, const struct policy *other, bool is_mandatory,
+    struct hl_origin *origin)
+{
+	for (size_t i = 0; i < policy->layers_len; i++) {
+		const struct policy_marks *marks = marks_of(policy, i, is_mandatory);
+		for (size_t j = 0; j < marks->len; j++) {
+			if (demands(other, is_mandatory, &marks->v[j]))
+				continue;
+			*origin = policy_origin(policy->layers[i], marks->v[j].at);
+			return &marks->v[j];
+		}
+	}
+	return NULL;
+}
+
+static void
+say_mark(const struct policy_mark *mark, char *text, size_t size)
+{
+	if (mark == NULL)
+		snprintf(text, size, "not");
+	else if (mark->revision == 0)
+		snprintf(text, size, "%.130s", mark->text);
+	else
+		snprintf(text, size, "%.130s at revision %llu", mark->text,
+		    (unsigned long long)mark->revision);
+}
+
+/* Who demands a layer runs nothing without its bounds: more of them is tighter. */
+static void
+compare_layers(const struct policy *old, const struct policy *new, bool is_mandatory,
+    struct policy_differences *out)
+{
+	struct policy_difference difference = {
+		.what = is_mandatory ? "mandatory_layers" : "requires",
+	};
+	const struct policy_mark *less =
+	    first_demanded(old, new, is_mandatory, &difference.old_origin);
+	const struct policy_mark *more =
+	    first_demanded(new, old, is_mandatory, &difference.new_origin);
+
+	difference.relation = relation_of(less == NULL, more == NULL);
+	if (difference.relation == POLICY_RELATION_SAME)
+		return;
+	say_mark(less, difference.old_text, sizeof(difference.old_text));
+	say_mark(more, difference.new_text, sizeof(difference.new_text));
+	add(out, &difference);
+}
+
 int
 policy_compare(const struct policy *old, const struct policy *new,
     struct policy_differences *ret_differences, struct hl_err *err)
@@ -381,6 +457,8 @@ policy_compare(const struct policy *old, const struct policy *new,
 	for (size_t i = 0; i < POLICY_FIELD_MAX; i++)
 		compare_field(&pair, (enum policy_field)i, ret_differences);
 	compare_degrade(old, new, ret_differences);
+	compare_layers(old, new, false, ret_differences);
+	compare_layers(old, new, true, ret_differences);
 	policy_arena_done(&arena);
 	return pair.is_oom ? hl_err_oom(err) : 0;
 }

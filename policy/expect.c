@@ -235,8 +235,12 @@ read_value(struct policy_reader *r, const struct node *node, enum policy_expect_
 	}
 	expectation.given = given;
 	given->at = policy_at(node);
-	if (node->kind != NODE_BROKEN && policy_read_short(r, field, node, given))
-		add(r, list, node->key, &expectation);
+	if (node->kind == NODE_BROKEN || !policy_read_short(r, field, node, given))
+		return;
+	if (field == POLICY_FS_WORKDIR) /* which is read as a bound, and used in the item */
+		given->items.v[0].mount.access =
+		    given->has_bound ? (enum policy_access)given->bound : POLICY_ACCESS_RW;
+	add(r, list, node->key, &expectation);
 }
 
 /* ------------------------------------------------------------------------------------------------

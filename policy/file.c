@@ -83,7 +83,7 @@ check_parents(const char *path, uid_t caller, struct hl_err *err)
 }
 
 static int
-check_file(int fd, const char *path, uid_t caller, struct hl_err *err)
+check_file(int fd, const char *path, uid_t caller, bool *ret_is_roots, struct hl_err *err)
 {
 	struct stat st;
 
@@ -98,13 +98,16 @@ check_file(int fd, const char *path, uid_t caller, struct hl_err *err)
 	if (st.st_size > POLICY_FILE_MAX)
 		return hl_err_set(err, HLY_02, "'%s' is larger than %d bytes", path,
 		    POLICY_FILE_MAX);
+	*ret_is_roots = st.st_uid == 0;
 	return 0;
 }
 
 int
-policy_file_read(const char *path, uid_t caller, struct hl_buf *bytes, char **ret_path,
+policy_file_read(const char *path, uid_t caller, struct hl_buf *bytes, struct policy_file *ret_file,
     struct hl_err *err)
 {
+	bool is_roots;
+
 	HL_AUTO_FD int fd = open_plain(path);
 
 	if (fd < 0 && errno == ELOOP) {
@@ -113,7 +116,8 @@ policy_file_read(const char *path, uid_t caller, struct hl_buf *bytes, char **re
 	}
 	if (fd < 0)
 		return hl_err_sys(err, HLU_02, "cannot open the policy '%s'", path);
-	if (check_file(fd, path, caller, err) != 0 || check_parents(path, caller, err) != 0)
+	if (check_file(fd, path, caller, &is_roots, err) != 0 ||
+	    check_parents(path, caller, err) != 0)
 		return -1;
 	HL_AUTO_FREE char *real = hl_path_of_fd(fd);
 	if (real == NULL)
@@ -121,6 +125,6 @@ policy_file_read(const char *path, uid_t caller, struct hl_buf *bytes, char **re
 	if (check_parents(real, caller, err) != 0 ||
 	    hl_read_file(fd, bytes, path, HLY_02, err) != 0)
 		return -1;
-	*ret_path = HL_TAKE_PTR(real);
+	*ret_file = (struct policy_file){ HL_TAKE_PTR(real), is_roots };
 	return 0;
 }

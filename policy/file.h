@@ -9,10 +9,16 @@
 #include "base/base.h"
 #include "policy/policy.h"
 
+/* What was opened. */
+struct policy_file {
+	char *path; /* the kernel's own name of it; heap, the caller frees it */
+	bool is_roots;
+};
+
 /* Reads the file at path by the file rule (see file.c) into bytes, which must have been given the
- * maximum. *ret_path: the kernel's own name of what was opened, heap. */
-int policy_file_read(const char *path, uid_t caller, struct hl_buf *bytes, char **ret_path,
-    struct hl_err *err) HL_MUST_CHECK;
+ * maximum. */
+int policy_file_read(const char *path, uid_t caller, struct hl_buf *bytes,
+    struct policy_file *ret_file, struct hl_err *err) HL_MUST_CHECK;
 
 /* Absolute paths of all files to load, and how messages name each. */
 struct policy_file_list {

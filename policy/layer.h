@@ -54,7 +54,8 @@ struct policy_read {
 	struct policy_layer row;
 	const char *name; /* as messages print it */
 	bool is_level;
-	bool is_warn; /* mode: warn */
+	bool is_warn;  /* mode: warn */
+	bool is_roots; /* the file's owner is root */
 	bool has_degrade;
 	int rank;          /* host 0 ... task 3 */
 	const char *level; /* or NULL */

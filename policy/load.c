@@ -25,6 +25,7 @@ struct stack {
 	struct policy_findings *findings;
 	struct loaded files[POLICY_LAYERS_MAX];
 	size_t len;
+	bool is_fragment;
 };
 
 static const char default_level[] = "restricted@1";
@@ -137,15 +138,17 @@ load_file(struct stack *stack, const struct policy_file_list *list, size_t i, ui
     struct hl_err *err)
 {
 	struct loaded *loaded = next_loaded(stack, list->names.v[i], i < list->host_len);
-	HL_AUTO_FREE char *path = NULL;
+	struct policy_file file = { 0 };
 	struct hl_err cause = { 0 };
 
 	if (loaded == NULL)
 		return hl_err_oom(err);
-	if (policy_file_read(list->paths.v[i], caller, &loaded->bytes, &path, &cause) != 0) {
+	if (policy_file_read(list->paths.v[i], caller, &loaded->bytes, &file, &cause) != 0) {
 		report_unreadable(stack->findings, loaded->finding_name, &cause);
 		return cause.code == HLI_01 ? hl_err_oom(err) : 0;
 	}
+	HL_AUTO_FREE char *path = file.path;
+	loaded->read->is_roots = file.is_roots;
 	return read_bytes(stack, loaded, path, err);
 }
 
@@ -246,6 +249,8 @@ settle(struct stack *stack, struct hl_err *err)
 		struct diag diag;
 		policy_diag_init(&diag, stack->findings, loaded->finding_name);
 		policy_check_settled(policy, &diag, loaded->read);
+		if (!stack->is_fragment)
+			policy_check_layers(policy, &diag, loaded->read);
 		policy_diag_seal(&diag, &loaded->source, loaded->root);
 	}
 	/* The strictest comes last. */
@@ -291,6 +296,7 @@ load_stack(struct stack *stack, const struct policy_load_request *request, struc
 	struct policy_file_list list = { 0 };
 	int result = 0;
 
+	stack->is_fragment = request->is_fragment;
 	if (policy_file_list_find(request, &list, err) != 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < list.paths.len; i++)

@@ -166,6 +166,7 @@ struct policy_load_request {
 	const char *cwd;      /* where files are relative to and .hermes/ is looked for */
 	uid_t caller;         /* real uid: who may own a policy file beside root */
 	const char *home;     /* for ~/.config/hermes-launch/policies, or NULL */
+	bool is_fragment;     /* to be compared, not run: what it requires may be missing */
 };
 
 /* 0: *ret_policy is whole (findings may hold warnings and notes). -1: err says the first cause and
@@ -245,19 +246,20 @@ enum policy_relation {
 };
 
 struct policy_difference {
-	const char *what; /* a field's key, or "degrade.allow" */
+	const char *what; /* a field's key, "degrade.allow", "requires" or "mandatory_layers" */
 	enum policy_relation relation;
 	char old_text[256], new_text[256]; /* as policy show prints it; of env.set the names */
 	struct hl_origin old_origin, new_origin; /* of the bound, else of the value; borrowed */
 };
 
 struct policy_differences {
-	struct policy_difference items[POLICY_FIELD_MAX + 1];
+	struct policy_difference items[POLICY_FIELD_MAX + 3];
 	size_t len;
 	size_t looser, moved;
 };
 
-/* Bounds, locks, values that are used when nobody asks, and what may go missing. */
+/* Bounds, locks, values that are used when nobody asks, what may go missing, and which other layers
+ * must be there. */
 int policy_compare(const struct policy *old, const struct policy *new,
     struct policy_differences *ret_differences, struct hl_err *err) HL_MUST_CHECK;
 /* One error finding for each bound of inner that lets through what outer's does not. file: what a

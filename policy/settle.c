@@ -289,30 +289,53 @@ check_image(const struct policy *policy, struct diag *diag, const struct policy_
 	policy_diag_help(diag, "write name@sha256:DIGEST, or image: {digest: false}");
 }
 
-static bool
-has_layer(const struct policy *policy, const struct policy_mark *wanted)
+/* The layer that is wanted; NULL: it is not there, or too old. */
+static const struct policy_read *
+find_layer(const struct policy *policy, const struct policy_mark *wanted)
 {
+	const struct policy_read *found = NULL;
+
 	for (size_t i = 0; i < policy->layers_len; i++) {
-		const struct policy_layer *row = &policy->layers[i]->row;
-		if (!policy->layers[i]->is_level && row->id != NULL &&
-		    strcmp(row->id, wanted->text) == 0 && row->revision >= wanted->revision)
-			return true;
+		const struct policy_read *layer = policy->layers[i];
+		const struct policy_layer *row = &layer->row;
+		if (layer->is_level || row->id == NULL || strcmp(row->id, wanted->text) != 0 ||
+		    row->revision < wanted->revision)
+			continue;
+		if (found == NULL || layer->is_roots)
+			found = layer;
 	}
-	return false;
+	return found;
 }
 
+/* An id is what a file says of itself. Where root demands a layer, nobody else's file is one. */
 static void
-check_required(const struct policy *policy, struct diag *diag, const struct policy_marks *marks)
+check_required(const struct policy *policy, struct diag *diag, const struct policy_marks *marks,
+    bool is_root_demanding)
 {
 	for (size_t i = 0; i < marks->len; i++) {
 		const struct policy_mark *wanted = &marks->v[i];
-		if (has_layer(policy, wanted))
-			continue;
-		policy_diag_error(diag, HLP_24, wanted->at,
-		    "the layer %.130s is needed at revision %llu or later, and is not loaded",
-		    wanted->text, (unsigned long long)wanted->revision);
-		policy_diag_help(diag, "add --policy %.130s", wanted->text);
+		const struct policy_read *found = find_layer(policy, wanted);
+		if (found == NULL) {
+			policy_diag_error(diag, HLP_24, wanted->at,
+			    "the layer %.130s is needed at revision %llu or later, and is not loaded",
+			    wanted->text, (unsigned long long)wanted->revision);
+			policy_diag_help(diag, "add --policy %.130s", wanted->text);
+		} else if (is_root_demanding && !found->is_roots) {
+			policy_diag_error(diag, HLP_24, wanted->at,
+			    "the layer %.130s is mandatory here, and is loaded from a file that is not root's",
+			    wanted->text);
+			policy_diag_other(diag, (struct hl_where){ found->name, 1, 1 },
+			    "loaded from");
+			policy_diag_help(diag, "install it in /etc/hermes-launch/policies");
+		}
 	}
+}
+
+void
+policy_check_layers(const struct policy *policy, struct diag *diag, const struct policy_read *layer)
+{
+	check_required(policy, diag, &layer->requires, false);
+	check_required(policy, diag, &layer->mandatory, layer->is_roots);
 }
 
 static void
@@ -339,6 +362,4 @@ policy_check_settled(const struct policy *policy, struct diag *diag,
 	check_user(policy, diag, layer);
 	check_image(policy, diag, layer);
 	check_backends(policy, diag, layer);
-	check_required(policy, diag, &layer->requires);
-	check_required(policy, diag, &layer->mandatory);
 }

@@ -152,6 +152,9 @@ bool policy_user_is_root(const char *user);
 /* Findings about the whole stack; at file and place of what is wrong. */
 void policy_check_settled(const struct policy *policy, struct diag *diag,
     const struct policy_read *layer);
+/* The layers that this one needs are there. */
+void policy_check_layers(const struct policy *policy, struct diag *diag,
+    const struct policy_read *layer);
 int policy_seal_digest(struct policy *policy, struct hl_err *err) HL_MUST_CHECK;
 
 /* format.c */

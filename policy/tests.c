@@ -178,7 +178,7 @@ policy_tests_load(const struct policy_load_request *request, struct policy_tests
 {
 	struct hl_buf bytes HL_AUTO(hl_buf_done_secret) = { 0 };
 	HL_AUTO_FREE char *path = hl_path_normalise(request->cwd, request->files[0]);
-	HL_AUTO_FREE char *real = NULL;
+	struct policy_file file = { 0 };
 	struct policy_tests *tests = calloc(1, sizeof(*tests));
 	int result = -1;
 
@@ -188,7 +188,8 @@ policy_tests_load(const struct policy_load_request *request, struct policy_tests
 		policy_tests_free(tests);
 		return hl_err_oom(err);
 	}
-	if (policy_file_read(path, request->caller, &bytes, &real, err) == 0) {
+	if (policy_file_read(path, request->caller, &bytes, &file, err) == 0) {
+		free(file.path);
 		struct policy_source source = {
 			.name = request->files[0],
 			.bytes = bytes.len > 0 ? bytes.data : "",

@@ -104,6 +104,23 @@ for line in sys.stdin:
 status_is "diff of one is 64" 64 "$LAUNCH" policy diff base.yaml
 status_is "diff with a broken one is 78" 78 "$LAUNCH" policy diff base.yaml broken.yaml
 
+policy needs >/dev/null <<'Y'
+version: 1
+id: acme/team
+level: baseline@1
+limits: {memory: 1GiB}
+network: {mode: none}
+env: {set: {SHIFT: do-not-show-1}}
+requires: [{id: acme/base, revision: 2}]
+Y
+status_is "a policy that requires another is not checked alone" 1 "$LAUNCH" policy check needs.yaml
+status_is "diff: but it is compared" 1 "$LAUNCH" policy diff needs.yaml tight.yaml
+like "diff: a layer that is not required any more" "$out" '^looser +requires: acme/base at revision 2 -> not$'
+like "diff: the place where it was" "$out" '^ +old +needs.yaml:7:12$'
+status_is "diff: a layer that is required now" 0 "$LAUNCH" policy diff tight.yaml needs.yaml
+like "diff: which one" "$out" '^tighter +requires: not -> acme/base at revision 2$'
+status_is "meets: without what it requires" 0 "$LAUNCH" policy meets baseline@1 needs.yaml
+
 status_is "meets: its own level" 0 "$LAUNCH" policy meets baseline@1 base.yaml tight.yaml
 like "meets: that it does" "$out" '^tight.yaml: meets baseline@1 \(0 gaps\)$'
 status_is "meets: a stricter level" 1 "$LAUNCH" policy meets restricted@1 base.yaml

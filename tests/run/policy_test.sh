@@ -1,0 +1,167 @@
+#!/bin/bash
+# policy test: files of tests, the examples of policies, what is told when one does not hold, formats and
+# coverage; and what the tests say of a policy is what run does.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+export HERMES_LAUNCH_STATE=$TMP/state HL_TEST_HOST_DIR=$TMP/nowhere
+mkdir -m 700 "$TMP/state"
+cd "$TMP/policy" || exit 1
+
+policy base >/dev/null <<'Y'
+version: 1
+id: acme/base
+layer: org
+revision: 3
+level: baseline@1
+backends: [local, docker]
+limits: {memory: {max: 4GiB, default: 2GiB}}
+network: {mode: none}
+env: {pass: [LANG, CI], set: {SHIFT: do-not-show-1}}
+examples:
+  allow:
+    - {limit: memory=1GiB}
+  refuse:
+    - {network: host, code: HLC-31}
+    - {engine-arg: --privileged, backend: docker}
+Y
+policy team >/dev/null <<'Y'
+version: 1
+id: acme/team
+requires: [{id: acme/base, revision: 3}]
+fs: {workdir: {access: rw}}
+examples:
+  refuse:
+    - {limit: memory=8GiB}
+Y
+policy team.test >/dev/null <<'Y'
+version: 1
+policy: [base.yaml, team.yaml]
+tests:
+  - name: values
+    effective: {network.mode: none, limits.memory: 2GiB, env.pass: [CI, LANG], fs.home: tmpfs}
+    bound: {limits.memory: 4GiB}
+  - name: "what a command has, # and so on"
+    pass: [CI, SHIFT]
+    withhold: [GITHUB_TOKEN, OTHER]
+    hidden: [~/.ssh, /etc/shadow]
+    read_only: [/usr/bin]
+    writable: [a/file, /tmp]
+  - name: requests
+    allow: [{timeout: 5m}, {env: CI}, {engine-arg: --cpus=1, backend: docker}]
+    refuse: [{network: host}, {env: GITHUB_TOKEN, code: HLC-05}, {mode: warn, code: HLC-06}]
+Y
+
+status_is "a file of tests" 0 "$LAUNCH" policy test team.test.yaml
+is "TAP" "$out" 'ok 1 - team.test.yaml: values
+ok 2 - team.test.yaml: what a command has, \# and so on
+ok 3 - team.test.yaml: requests
+1..3'
+status_is "tests of the working directory" 0 "$LAUNCH" policy test
+like "tests of the working directory: found" "$out" '^1\.\.3$'
+mkdir -p "$TMP/project/.hermes"
+cp base.yaml "$TMP/project/.hermes/policy.yaml"
+printf 'version: 1\ntests: [{name: x, writable: [src]}]\n' >"$TMP/project/.hermes/policy.test.yaml"
+status_is "tests of .hermes/" 0 sh -c "cd '$TMP/project' && exec '$LAUNCH' policy test"
+like "tests of .hermes/: the policy beside them" "$out" '^ok 1 - \.hermes/policy\.test\.yaml: x$'
+status_is "a directory is its tests" 0 "$LAUNCH" policy test "$TMP/policy"
+status_is "examples of a policy" 0 "$LAUNCH" policy test base.yaml
+is "examples: each is one test" "$(tail -1 <<<"$out")" 1..3
+like "examples: their name" "$out" '^ok 2 - base.yaml: refuse --network=host \[HLC-31\]$'
+status_is "a policy that needs another one is 78 alone" 78 "$LAUNCH" policy test team.yaml
+status_is "--stack: upon those before it" 0 "$LAUNCH" policy test --stack base.yaml team.yaml
+is "--stack: the examples of both" "$(tail -1 <<<"$out")" 1..4
+printf 'version: 1\nid: a/b\nlevel: open@1\n' | policy none >/dev/null
+status_is "a policy without examples is 2" 2 "$LAUNCH" policy test none.yaml
+like "a policy without examples: that is told" "$out" 'there are no examples in it'
+mkdir "$TMP/empty"
+status_is "no tests at all is 66" 66 sh -c "cd '$TMP/empty' && exec '$LAUNCH' policy test"
+status_is "an absent file is 66" 66 "$LAUNCH" policy test absent.test.yaml
+printf 'version: 1\ntests: [{name: x, effective: {netwrok.mode: none}}]\n' | policy broken.test >/dev/null
+status_is "a broken file of tests is 78" 78 "$LAUNCH" policy test broken.test.yaml
+like "a broken file of tests: the place and what was meant" "$out" '^broken.test.yaml:2:31: error: .*\[HLP-04\]$'
+like "a broken file of tests: help" "$out" 'did you mean "network.mode"'
+rm broken.test.yaml
+
+# One expectation after the other, each turned round: it fails, and says why.
+# turned NAME EXPECTATION MESSAGE
+turned() {
+	printf 'version: 1\npolicy: [base.yaml, team.yaml]\ntests:\n  - name: t\n    %s\n' "$2" | policy turned.test >/dev/null
+	status_is "$1: 1" 1 "$LAUNCH" policy test turned.test.yaml
+	like "$1: not ok" "$out" '^not ok 1 - turned.test.yaml: t$'
+	like "$1: why" "$out" "^#   turned.test.yaml:5:[0-9]+: $3\$"
+	unlike "$1: no value of a variable" "$out" do-not-show
+}
+turned "another value" 'effective: {network.mode: host}' 'effective network.mode: it is none, not host'
+turned "another list" 'effective: {env.pass: [LANG]}' 'effective env.pass: it is \[CI, LANG\], not \[LANG\]'
+turned "another bound" 'bound: {limits.memory: 2GiB}' 'bound limits.memory: it is 4GiB, not 2GiB'
+turned "another value of a variable" 'effective: {env.set: {SHIFT: other}}' 'effective env.set: it is something else, not what is expected'
+turned "no request is allowed past a bound" 'allow: [{network: host}]' 'allow --network=host: it is refused: network.mode allows none \[HLC-31\]'
+turned "what is allowed is not refused" 'refuse: [{timeout: 5m}]' 'refuse --timeout=5m: it is allowed'
+turned "a refusal by another code" 'refuse: [{network: host, code: HLC-30}]' 'refuse --network=host \[HLC-30\]: it is refused: .*\[HLC-31\]'
+turned "what is not understood is no refusal" 'refuse: [{timeout: five}]' 'refuse --timeout=five: it is not understood: .*\[HLC-09\]'
+turned "an argument of an engine" 'allow: [{engine-arg: --cap-add=SYS_ADMIN, backend: docker}]' 'allow --engine-arg=--cap-add=SYS_ADMIN --backend=docker: it is refused: process.caps .*\[HLC-12\]'
+turned "a name that passes" 'withhold: [CI]' 'withhold CI: it passes from the caller: env.pass CI'
+turned "a name that does not pass" 'pass: [OTHER]' 'pass OTHER: it is outside the bound: .*'
+turned "a path that is seen" 'hidden: [/usr/bin]' 'hidden /usr/bin: it is read-only: fs.root.*'
+turned "a path that is read-only" 'writable: [/usr/bin]' 'writable /usr/bin: it is read-only: .*'
+turned "a path that is writable" 'read_only: [a]' 'read_only a: it is writable: fs.workdir.*'
+turned "a path that is covered" 'read_only: [/etc/shadow]' 'read_only /etc/shadow: it is covered.*'
+turned "one of several" 'allow: [{timeout: 5m}, {timeout: 6m}, {network: host}]' 'allow --network=host: .*'
+is "one of several: only that is told" "$(grep -c '^#' <<<"$out")" 1
+printf 'version: 1\npolicy: [team.yaml]\ntests: [{name: t, pass: [CI]}]\n' | policy turned.test >/dev/null
+status_is "a stack that does not load fails" 1 "$LAUNCH" policy test turned.test.yaml
+like "a stack that does not load: why" "$out" 'HLP-24'
+printf 'version: 1\nid: acme/w\nmode: warn\nlevel: baseline@1\nlimits: {wall: 1m}\nexamples: {refuse: [{timeout: 2m}]}\n' | policy warn >/dev/null
+status_is "mode warn refuses nothing" 1 "$LAUNCH" policy test warn.yaml
+like "mode warn: why" "$out" 'it is allowed, past the bound, because mode is warn'
+rm turned.test.yaml
+
+# The caller's own variables, home and directory decide nothing.
+status_is "the environment of the caller is left out" 0 env CI=1 OTHER=1 DOCKER_HOST=tcp://elsewhere:1 "$LAUNCH" policy test team.test.yaml
+if [ -z "$(find /tmp -maxdepth 1 -name 'hermes-launch-policy-test.*' -newer base.yaml 2>/dev/null)" ]; then
+	pass "nothing is left"
+else
+	fail "nothing is left"
+fi
+is "nothing is made in the state directory" "$(ls -A "$TMP/state")" ""
+
+status_is "--format json" 1 "$LAUNCH" policy test --format json team.test.yaml warn.yaml
+is "json: one object a test" "$(python3 -c '
+import json, sys
+for line in sys.stdin:
+	row = json.loads(line)
+	print(row["file"], row["ok"], [f["line"] for f in row["failures"]])
+' <<<"$out")" 'team.test.yaml True []
+team.test.yaml True []
+team.test.yaml True []
+warn.yaml False [6]'
+status_is "--format junit" 1 "$LAUNCH" policy test --format junit team.test.yaml warn.yaml
+is "junit: sums and cases" "$(python3 -c '
+import sys, xml.etree.ElementTree as tree
+suite = tree.parse(sys.stdin).getroot()[0]
+print(suite.get("tests"), suite.get("failures"), len(suite.findall("testcase")), len(suite.findall("testcase/failure")))
+' <<<"$out")" "4 1 4 1"
+status_is "--format tap" 0 "$LAUNCH" policy test --format tap team.test.yaml
+status_is "--format github is none" 64 "$LAUNCH" policy test --format github team.test.yaml
+status_is "tap is no format of check" 64 "$LAUNCH" policy check --format tap base.yaml
+
+status_is "--coverage" 0 "$LAUNCH" policy test --coverage team.test.yaml
+like "coverage: keys" "$out" '^# coverage: [0-9]+ of [0-9]+ keys that the policies set$'
+like "coverage: conflicts" "$out" '^# coverage: 3 of [0-9]+ controls that a request can go past$'
+unlike "coverage: what was touched is not told" "$(grep -A1 'keys that' <<<"$out")" 'network.mode'
+status_is "--coverage of examples" 0 "$LAUNCH" policy test --coverage base.yaml
+like "coverage: what no test touches" "$(grep -A1 'keys that' <<<"$out")" 'not touched: .*env.set'
+status_is "--coverage --format json" 0 "$LAUNCH" policy test --coverage --format json base.yaml
+like "coverage: json" "$(tail -1 <<<"$out" | python3 -c '
+import json, sys
+row = json.load(sys.stdin)
+print("env.set" in row["fields"]["missing"], row["conflicts"]["touched"])
+')" '^True 2$'
+
+# What a test says is what run does.
+set -- $CALLERS
+status_is "run refuses what is refused" 125 as "$1" "$LAUNCH" run -p "$TMP/policy/base.yaml" -p "$TMP/policy/team.yaml" --network host -- true
+like "run: with that code" "$out" '\[HLC-31\]'
+
+done_testing
