@@ -116,13 +116,14 @@ touch_argument(struct coverage *coverage, const struct policy *policy,
  */
 
 static void
-fill(struct request *request, const struct policy_expectation *expectation)
+fill(struct request *request, const struct trial *trial)
 {
+	const struct policy_expectation *expectation = trial->expectation;
 	const struct option_row *row = option_of(expectation->word);
 	void *member = (char *)request + row->offset;
 	const struct request_item item = { expectation->text, 1 };
 
-	*request = (struct request){ .verb = VERB_RUN };
+	*request = (struct request){ .verb = VERB_RUN, .state_dir = trial->host->state_dir };
 	if (expectation->backend != NULL)
 		request->backend = (struct request_item){ expectation->backend, 2 };
 	if (row->kind == OPTION_ITEM) {
@@ -144,7 +145,7 @@ judge(const struct trial *trial, struct policy *policy, bool *ret_is_met, char *
 	struct hl_err cause = { 0 };
 	enum hl_code code = HL_OK;
 
-	fill(&asked, expectation);
+	fill(&asked, trial);
 	if (expectation->word == POLICY_REQUEST_ENGINE_ARG)
 		touch_argument(trial->coverage, policy, expectation);
 	if (conflicts_judge(policy, &asked, &conflicts, &cause) != 0) {
@@ -194,6 +195,7 @@ ask(const struct trial *trial, struct policy *policy, bool *ret_is_met, char *me
 	if (path == NULL)
 		return hl_err_oom(err);
 	host.cwd = trial->workdir;
+	nothing.state_dir = host.state_dir;
 	int status = is_name ? why_env(&why, expectation->text, err) : why_path(&why, path, err);
 
 	if (status != 0)

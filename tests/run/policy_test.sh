@@ -117,6 +117,31 @@ status_is "mode warn refuses nothing" 1 "$LAUNCH" policy test warn.yaml
 like "mode warn: why" "$out" 'it is allowed, past the bound, because mode is warn'
 rm turned.test.yaml
 
+# Every word that a request can have, taken and refused.
+printf 'version: 1\nid: acme/all\nlevel: baseline@1\nbackends: [docker, local]\nimage: {allowed: ["a:*"], digest: false}\nlimits: {wall: 1m, pids: 9}\nfs: {mounts: [{src: /usr, dst: /data}]}\nenv: {pass: [CI]}\n' | policy all >/dev/null
+asked=0
+while read -r word good bad; do
+	asked=$((asked + 1))
+	printf 'version: 1\npolicy: [all.yaml]\ntests: [{name: t, allow: [{%s: "%s"}], refuse: [{%s: "%s"}]}]\n' "$word" "$good" "$word" "$bad" |
+		policy words.test >/dev/null
+	status_is "$word: $good is taken, $bad refused" 0 "$LAUNCH" policy test words.test.yaml
+	printf 'version: 1\npolicy: [all.yaml]\ntests: [{name: t, allow: [{%s: "%s"}]}]\n' "$word" "$bad" | policy words.test >/dev/null
+	status_is "$word: $bad is not taken" 1 "$LAUNCH" policy test words.test.yaml
+done <<'W'
+backend local ssh
+engine-arg --cpus=1 --privileged
+env CI GITHUB_TOKEN
+image a:1 b:1
+limit pids=5 pids=50
+mode enforce warn
+mount /usr:/data:ro /usr:/data
+network none host
+timeout 30s 2m
+user 1000:1000 0:0
+W
+is "every word was asked for" "$asked" "$(grep -c '^POLICY_REQUEST(' "$ROOT/policy/expect.def")"
+rm words.test.yaml
+
 # The caller's own variables, home and directory decide nothing.
 status_is "the environment of the caller is left out" 0 env CI=1 OTHER=1 DOCKER_HOST=tcp://elsewhere:1 "$LAUNCH" policy test team.test.yaml
 if [ -z "$(find /tmp -maxdepth 1 -name 'hermes-launch-policy-test.*' -newer base.yaml 2>/dev/null)" ]; then
