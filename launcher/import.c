@@ -95,14 +95,31 @@ find_variables(const struct request *request, const struct host *host, struct hl
  * Arguments for the engine
  */
 
+/* A value may be a credential (--log-opt, --health-cmd): only where it cannot be is it told. */
+static int
+shown_of(const struct conflict *conflict)
+{
+	static const char *const plain[] = { "limits.", "network.mode", "process.caps",
+		"process.namespaces", "process.no_new_privs" };
+	const char *value = strchr(conflict->asked, '=');
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(plain); i++) {
+		if (strncmp(conflict->control, plain[i], strlen(plain[i])) == 0)
+			return (int)strlen(conflict->asked);
+	}
+	/* Behind "--engine-arg=" stands the flag, and then its value. */
+	value = value != NULL ? strchr(value + 1, '=') : NULL;
+	return (int)(value != NULL ? (size_t)(value - conflict->asked) : strlen(conflict->asked));
+}
+
 /* The caller's own DOCKER_HOST is no setting of hermes-agent's: only arguments are told. */
 static size_t
 note_conflict(const struct conflict *conflict, struct hl_strv *notes)
 {
 	if (strncmp(conflict->door, "argument", 8) != 0)
 		return 0;
-	hl_strv_addf(notes, "terminal.docker_extra_args: %s is outside the policy [%s]: %s. %s",
-	    conflict->asked, hl_code_info(conflict->code)->id, conflict->effect,
+	hl_strv_addf(notes, "terminal.docker_extra_args: %.*s is outside the policy [%s]: %s. %s",
+	    shown_of(conflict), conflict->asked, hl_code_info(conflict->code)->id, conflict->effect,
 	    conflict->code == HLC_01 || conflict->code == HLC_02 || conflict->code == HLC_05
 		? "No policy permits it"
 		: "Whoever wants it changes the policy's bound");
@@ -158,33 +175,34 @@ judge_arguments(struct policy_import *import, struct hl_err *err)
 /* A comment ends with its line, so a line end in it would begin a key: escaped like every control.
  */
 static void
-print_comments(const struct hl_strv *notes)
+put_comments(const struct hl_strv *notes, struct hl_buf *out)
 {
-	struct hl_buf out HL_AUTO(hl_buf_done) = { 0 };
-
-	hl_buf_init(&out, 8U << 20);
 	for (size_t i = 0; i < notes->len; i++) {
-		hl_buf_puts(&out, "# ");
-		hl_buf_printable(&out, notes->v[i], strlen(notes->v[i]));
-		hl_buf_putc(&out, '\n');
+		hl_buf_puts(out, "# ");
+		hl_buf_printable(out, notes->v[i], strlen(notes->v[i]));
+		hl_buf_putc(out, '\n');
 	}
-	fwrite(out.data, 1, out.len, stdout);
 }
 
-static void
-tell(const struct request *request, const struct policy_import *import)
+static int
+tell(const struct request *request, const struct policy_import *import, struct hl_err *err)
 {
 	struct hl_err ignored = { 0 };
+	struct hl_buf out;
 
-	fwrite(import->text.data, 1, import->text.len, stdout);
+	hl_buf_init(&out, 16U << 20);
+	hl_buf_put(&out, import->text.data, import->text.len);
 	if (request->has_comments)
-		print_comments(&import->notes);
+		put_comments(&import->notes, &out);
+	if (verb_answer(&out, err) != 0)
+		return -1;
 	for (size_t i = 0; !request->has_comments && i < import->notes.len; i++)
 		report_note("%s", import->notes.v[i]);
 	if (backend_find(import->backend, &ignored) == NULL)
 		report_warning("nothing runs under this policy yet: the backend %s is not in this "
 			       "version",
 		    import->backend);
+	return 0;
 }
 
 int
@@ -215,7 +233,7 @@ verb_import_hermes(const struct request *request)
 	if (status == 0)
 		status = hl_strv_check(&import.notes, "notes", &err);
 	if (status == 0)
-		tell(request, &import);
+		status = tell(request, &import, &err);
 	policy_import_done(&import);
 	return status == 0 ? 0 : verb_fail(&err);
 }

@@ -341,7 +341,7 @@ verb_policy_test(const struct request *request)
 	/* A variable of the caller's must not decide whether a test holds. */
 	environ = nothing;
 	tester.host.environ_ = nothing;
-	hl_buf_init(&tester.out, 16U << 20);
+	hl_buf_init(&tester.out, TESTER_OUT_MAX);
 	if (make_places(&tester, &err) != 0)
 		return verb_fail(&err);
 	run_all(&tester, &files);

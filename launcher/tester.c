@@ -247,21 +247,22 @@ tester_finish(struct tester *tester, struct hl_err *err)
 {
 	enum output_format format = tester->request->format;
 	bool is_tap = format == FORMAT_TEXT || format == FORMAT_TAP;
+	struct hl_buf whole;
 
 	if (is_tap && (tester->count > 0 || tester->status == 0))
 		hl_buf_putf(&tester->out, "1..%zu\n", tester->count);
 	/* JUnit has no place for it. */
 	if (tester->request->has_coverage && format != FORMAT_JUNIT)
 		put_coverage(tester);
-	if (hl_buf_check(&tester->out, "answers", err) != 0)
-		return -1;
-	if (format == FORMAT_JUNIT)
-		printf(
-		    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-		    "  <testsuite name=\"hermes-launch policy test\" tests=\"%zu\" failures=\"%zu\">\n",
-		    tester->count, tester->failed);
-	fwrite(tester->out.data, 1, tester->out.len, stdout);
-	if (format == FORMAT_JUNIT)
-		fputs("  </testsuite>\n</testsuites>\n", stdout);
-	return 0;
+	if (format != FORMAT_JUNIT)
+		return verb_answer(&tester->out, err);
+	hl_buf_init(&whole, 2 * TESTER_OUT_MAX);
+	hl_buf_putf(&whole,
+	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+	    "  <testsuite name=\"hermes-launch policy test\" tests=\"%zu\" failures=\"%zu\">\n",
+	    tester->count, tester->failed);
+	hl_buf_put(&whole, tester->out.data, tester->out.len);
+	hl_buf_puts(&whole, "  </testsuite>\n</testsuites>\n");
+	whole.failed |= tester->out.failed;
+	return verb_answer(&whole, err);
 }

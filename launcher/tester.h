@@ -6,6 +6,10 @@
 
 #include "launcher/trial.h"
 
+enum {
+	TESTER_OUT_MAX = 16 << 20
+};
+
 struct tester {
 	const struct request *request;
 	struct host host;

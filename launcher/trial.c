@@ -143,7 +143,6 @@ judge(const struct trial *trial, struct policy *policy, bool *ret_is_met, char *
 	const struct policy_expectation *expectation = trial->expectation;
 	bool is_refuse = expectation->kind == POLICY_EXPECT_REFUSE;
 	struct hl_err cause = { 0 };
-	enum hl_code code = HL_OK;
 
 	fill(&asked, trial);
 	if (expectation->word == POLICY_REQUEST_ENGINE_ARG)
@@ -155,18 +154,23 @@ judge(const struct trial *trial, struct policy *policy, bool *ret_is_met, char *
 		    hl_code_info(cause.code)->id);
 		return 0;
 	}
+	const struct conflict *refusal = NULL;
+	bool is_right_code = false;
 	for (size_t i = 0; i < conflicts.len; i++) {
-		touch_control(trial->coverage, conflicts.items[i].control);
-		if (conflicts.items[i].action != CONFLICT_WON && code == HL_OK)
-			code = conflicts.items[i].code;
+		const struct conflict *conflict = &conflicts.items[i];
+		touch_control(trial->coverage, conflict->control);
+		if (conflict->action == CONFLICT_WON)
+			continue;
+		if (refusal == NULL)
+			refusal = conflict;
+		is_right_code = is_right_code || expectation->code == HL_OK ||
+				expectation->code == conflict->code;
 	}
-	bool is_won = code == HL_OK && conflicts.len > 0;
-	*ret_is_met =
-	    is_refuse ? code != HL_OK && (expectation->code == HL_OK || expectation->code == code)
-		      : code == HL_OK && !is_won;
-	if (code != HL_OK)
+	bool is_won = refusal == NULL && conflicts.len > 0;
+	*ret_is_met = is_refuse ? is_right_code : conflicts.len == 0;
+	if (refusal != NULL)
 		snprintf(message, MESSAGE_SIZE, "it is refused: %s allows %.256s [%s]",
-		    conflicts.items[0].control, conflicts.items[0].bound, hl_code_info(code)->id);
+		    refusal->control, refusal->bound, hl_code_info(refusal->code)->id);
 	else
 		snprintf(message, MESSAGE_SIZE, "it is allowed%s",
 		    is_won ? ", past the bound, because mode is warn" : "");

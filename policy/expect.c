@@ -25,8 +25,9 @@ enum {
 
 #define POLICY_NONE POLICY_FIELD_MAX
 
+/* Texts and no pointers: see struct hl_code_info. */
 static const struct {
-	const char *word;
+	char word[12];
 	enum shape shape;
 } kinds[POLICY_EXPECT_MAX] = {
 #define POLICY_EXPECT(symbol, word, shape) { word, SHAPE_##shape },
@@ -34,7 +35,7 @@ static const struct {
 };
 
 static const struct {
-	const char *word;
+	char word[12];
 	enum policy_field field;
 } requests[POLICY_REQUEST_MAX] = {
 #define POLICY_REQUEST(symbol, word, field) { word, POLICY_##field },

@@ -14,12 +14,11 @@
 
 #include "base/banned.h"
 
-#define import_NOTHING NULL
-#define POLICY_NONE    POLICY_FIELD_MAX
+#define POLICY_NONE POLICY_FIELD_MAX
 
 const struct import_setting import_settings[] = {
 #define IMPORT_SETTING(section, key, variable, scope, convert, field, fallback, note)     \
- { IMPORT_##section, key, variable, IMPORT_FOR_##scope, import_##convert, POLICY_##field, \
+ { IMPORT_##section, key, variable, IMPORT_FOR_##scope, IMPORT_##convert, POLICY_##field, \
 	 fallback, note },
 #include "policy/import.def"
 };
@@ -30,6 +29,29 @@ const struct import_backend import_backends[IMPORT_BACKEND_MAX] = {
 #include "policy/import.def"
 };
 
+typedef int import_convert_fn(struct import *, const struct import_setting *,
+    const struct import_value *);
+
+static import_convert_fn *const converters[IMPORT_CONVERT_MAX] = {
+	[IMPORT_BACKEND] = import_BACKEND,
+	[IMPORT_WALL] = import_WALL,
+	[IMPORT_WALL_MAX] = import_WALL_MAX,
+	[IMPORT_MEGABYTES] = import_MEGABYTES,
+	[IMPORT_DOCKER_SIZE] = import_DOCKER_SIZE,
+	[IMPORT_CPUS] = import_CPUS,
+	[IMPORT_IMAGE] = import_IMAGE,
+	[IMPORT_HOST_USER] = import_HOST_USER,
+	[IMPORT_NETWORK] = import_NETWORK,
+	[IMPORT_PROXY] = import_PROXY,
+	[IMPORT_HOME] = import_HOME,
+	[IMPORT_CWD] = import_CWD,
+	[IMPORT_WORKSPACE] = import_WORKSPACE,
+	[IMPORT_NAMES] = import_NAMES,
+	[IMPORT_VARIABLES] = import_VARIABLES,
+	[IMPORT_VOLUMES] = import_VOLUMES,
+	[IMPORT_ENGINE_ARGS] = import_ENGINE_ARGS,
+};
+
 static const char *const section_words[IMPORT_SECTION_MAX] = {
 	[IMPORT_terminal] = "terminal",
 	[IMPORT_proxy] = "proxy",
@@ -37,6 +59,7 @@ static const char *const section_words[IMPORT_SECTION_MAX] = {
 
 enum {
 	NOTES_MAX = 4096,
+	SETTINGS_MAX = 512,
 	FROM_SIZE = 160,
 };
 
@@ -169,6 +192,9 @@ refuse_at(struct import *im, const struct node *node, const char *what, const ch
 static int
 check_keys(struct import *im, const struct node *map, bool is_root)
 {
+	if (!is_root && map->children > SETTINGS_MAX)
+		return refuse_at(im, map, "a section has too many settings",
+		    "name hermes-agent's config.yaml");
 	for (const struct node *child = map->first; child != NULL; child = child->next) {
 		bool is_ours = !is_root || policy_node_is(child->key, "terminal") ||
 			       policy_node_is(child->key, "proxy");
@@ -352,7 +378,7 @@ convert(struct import *im, const struct import_setting *row)
 	} else if (row->note[0] != '\0') {
 		import_note(im, value.from, "%s", row->note);
 	}
-	return row->convert != NULL ? row->convert(im, row, &value) : 0;
+	return row->convert != IMPORT_NOTHING ? converters[row->convert](im, row, &value) : 0;
 }
 
 /* The backend first: what all the others are about. */
@@ -363,7 +389,7 @@ settle_backend(struct import *im)
 	struct import_value value, older;
 
 	for (size_t i = 0; i < import_settings_len; i++) {
-		if (import_settings[i].convert == import_BACKEND)
+		if (import_settings[i].convert == IMPORT_BACKEND)
 			*(strcmp(import_settings[i].key, "backend") == 0 ? &backend : &alias) =
 			    &import_settings[i];
 	}
@@ -395,7 +421,7 @@ convert_all(struct import *im)
 	if (read_config(im) != 0 || settle_backend(im) != 0)
 		return -1;
 	for (size_t i = 0; i < import_settings_len; i++) {
-		if (import_settings[i].convert != import_BACKEND &&
+		if (import_settings[i].convert != IMPORT_BACKEND &&
 		    convert(im, &import_settings[i]) != 0)
 			return -1;
 	}

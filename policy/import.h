@@ -23,6 +23,9 @@
 #include "policy/policy.h"
 #include "policy/state.h"
 
+struct import;
+struct import_value;
+
 enum import_section {
 	IMPORT_terminal,
 	IMPORT_proxy,
@@ -48,23 +51,43 @@ enum {
 	IMPORT_FOR_CONTAINER = IMPORT_FOR_ANY & ~(unsigned)(IMPORT_FOR_LOCAL | IMPORT_FOR_SSH),
 };
 
-struct import_backend {
-	const char *word, *ours, *level, *note;
+/* How a value becomes ours; NOTHING: it does not. */
+enum import_convert {
+	IMPORT_NOTHING,
+	IMPORT_BACKEND,
+	IMPORT_WALL,
+	IMPORT_WALL_MAX,
+	IMPORT_MEGABYTES,
+	IMPORT_DOCKER_SIZE,
+	IMPORT_CPUS,
+	IMPORT_IMAGE,
+	IMPORT_HOST_USER,
+	IMPORT_NETWORK,
+	IMPORT_PROXY,
+	IMPORT_HOME,
+	IMPORT_CWD,
+	IMPORT_WORKSPACE,
+	IMPORT_NAMES,
+	IMPORT_VARIABLES,
+	IMPORT_VOLUMES,
+	IMPORT_ENGINE_ARGS,
+	IMPORT_CONVERT_MAX
 };
 
-struct import;
-struct import_value;
+/* Texts and no pointers: see struct hl_code_info. */
+struct import_backend {
+	char word[16], ours[12], level[12];
+	char note[200];
+};
 
 struct import_setting {
 	enum import_section section;
-	const char *key, *variable;
+	char key[32], variable[48];
 	unsigned scope;
-	/* NULL: it has no counterpart. */
-	int (*convert)(struct import *im, const struct import_setting *row,
-	    const struct import_value *value);
+	enum import_convert convert;
 	enum policy_field field; /* POLICY_FIELD_MAX: none */
-	const char *fallback;
-	const char *note;
+	char fallback[56];
+	char note[128];
 };
 
 extern const struct import_setting import_settings[];

@@ -14,8 +14,10 @@
 #include "base/banned.h"
 
 enum {
-	/* libyaml 0.2.5 takes time quadratic in the depth of flow collections. */
+	/* libyaml 0.2.5 takes time quadratic in the depth of flow collections, and in the number of
+	 * directives. */
 	DEPTH_MAX = 32,
+	DIRECTIVES_MAX = 16,
 	NODES_MAX = 65536,
 };
 
@@ -184,12 +186,30 @@ read_all(struct reader *r)
 	return result;
 }
 
+/* They stand before the document, at the beginning of a line. */
+static bool
+has_many_directives(const struct policy_text *text)
+{
+	const char *end = text->bytes + text->len;
+	size_t n = 0;
+
+	for (const char *line = text->bytes; line < end; line++) {
+		n += *line == '%';
+		line = memchr(line, '\n', (size_t)(end - line));
+		if (line == NULL)
+			break;
+	}
+	return n > DIRECTIVES_MAX;
+}
+
 int
 import_yaml_read(struct policy_arena *arena, const struct policy_text *text,
     const struct node **ret_root, struct hl_err *err)
 {
 	struct reader r = { .arena = arena, .err = err, .name = text->name };
 
+	if (has_many_directives(text))
+		return refuse(&r, &(yaml_mark_t){ 0 }, "the file has too many directives");
 	if (!yaml_parser_initialize(&r.parser))
 		return hl_err_oom(err);
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);

@@ -32,7 +32,7 @@ terminal:
   docker_volumes: ["/srv/data:/data:ro", "/var/run/docker.sock:/var/run/docker.sock"]
   docker_env: {BUILD_KIND: sentinel-env, GITHUB_TOKEN: sentinel-token}
   docker_forward_env: [CI, OPENAI_API_KEY]
-  docker_extra_args: ["--cap-add", "SYS_ADMIN", "--cpus=0.5", "-e", "X=sentinel-extra", "--frobnicate=sentinel-unknown"]
+  docker_extra_args: ["--cap-add", "SYS_ADMIN", "--cpus=0.5", "-e", "X=sentinel-extra", "--frobnicate=sentinel-unknown", "--log-opt=token=sentinel-log", "--health-cmd", "sentinel-health"]
   docker_mount_cwd_to_workspace: true
   sudo_password: sentinel-sudo
   container_disk: 51200
@@ -59,6 +59,7 @@ for name in terminal.docker_volumes terminal.docker_env terminal.docker_forward_
 done
 like "an argument outside the policy has its code" "$told" 'docker_extra_args: .*cap-add=SYS_ADMIN.*\[HLC-12\]'
 like "an argument that nobody knows, too" "$told" 'docker_extra_args: .*--frobnicate.*\[HLC-03\]'
+like "an argument with a value that may be a credential" "$told" 'docker_extra_args: --engine-arg=--log-opt is outside'
 unlike "an argument inside is not told as one outside" "$told" 'cpus=0.5 is outside'
 status_is "an argument inside is taken by run's own judgement" 0 "$LAUNCH" policy why -p imported.yaml --arg=--cpus=0.5
 status_is "an argument outside is not" 1 "$LAUNCH" policy why -p imported.yaml --arg=--cap-add=SYS_ADMIN

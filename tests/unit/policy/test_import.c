@@ -7,28 +7,28 @@
 /* Two values that a converter takes and that make two policies, and one that it refuses. JSON,
  * which is YAML and what the environment has. wrong NULL: it takes whatever it is given. */
 static const struct sample {
-	int (*convert)(struct import *, const struct import_setting *, const struct import_value *);
+	enum import_convert convert;
 	const char *one, *other, *wrong;
 	const char *want; /* in the policy made from the first one */
 } samples[] = {
-	{ import_WALL, "90", "45", "soon", "default: 90s" },
-	{ import_WALL_MAX, "7200", "3600", "0", "max: 2h" },
-	{ import_MEGABYTES, "2048", "1024", "2g", "memory: 2GiB" },
-	{ import_DOCKER_SIZE, "256m", "512M", "big", "shm: 256MiB" },
-	{ import_CPUS, "1.50", "3", "many", "cpus: 1.5" },
-	{ import_IMAGE, "one:1", "other:2", "no image", "default: \"one:1\"" },
-	{ import_HOST_USER, "true", "false", "[]", "user: caller" },
-	{ import_NETWORK, "false", "true", "{}", "mode: none" },
-	{ import_PROXY, "true", "false", "[]", "mode: proxy" },
-	{ import_HOME, "false", "true", "[]", "home: {kind: tmpfs, size: 1GiB}" },
-	{ import_CWD, "/srv/one", "~/other", "relative/path", "path: /srv/one" },
-	{ import_WORKSPACE, "true", "false", "[]", "at: /workspace" },
-	{ import_NAMES, "[\"ONE\"]", "[\"OTHER\"]", "ONE", ", ONE]" },
-	{ import_VARIABLES, "{\"ONE\":\"sentinel\"}", "{\"OTHER\":\"sentinel\"}", "[\"ONE\"]",
+	{ IMPORT_WALL, "90", "45", "soon", "default: 90s" },
+	{ IMPORT_WALL_MAX, "7200", "3600", "0", "max: 2h" },
+	{ IMPORT_MEGABYTES, "2048", "1024", "2g", "memory: 2GiB" },
+	{ IMPORT_DOCKER_SIZE, "256m", "512M", "big", "shm: 256MiB" },
+	{ IMPORT_CPUS, "1.50", "3", "many", "cpus: 1.5" },
+	{ IMPORT_IMAGE, "one:1", "other:2", "no image", "default: \"one:1\"" },
+	{ IMPORT_HOST_USER, "true", "false", "[]", "user: caller" },
+	{ IMPORT_NETWORK, "false", "true", "{}", "mode: none" },
+	{ IMPORT_PROXY, "true", "false", "[]", "mode: proxy" },
+	{ IMPORT_HOME, "false", "true", "[]", "home: {kind: tmpfs, size: 1GiB}" },
+	{ IMPORT_CWD, "/srv/one", "~/other", "relative/path", "path: /srv/one" },
+	{ IMPORT_WORKSPACE, "true", "false", "[]", "at: /workspace" },
+	{ IMPORT_NAMES, "[\"ONE\"]", "[\"OTHER\"]", "ONE", ", ONE]" },
+	{ IMPORT_VARIABLES, "{\"ONE\":\"sentinel\"}", "{\"OTHER\":\"sentinel\"}", "[\"ONE\"]",
 	    ", ONE]" },
-	{ import_VOLUMES, "[\"/one:/in\"]", "[\"/other:/in:ro\"]", "/one:/in",
+	{ IMPORT_VOLUMES, "[\"/one:/in\"]", "[\"/other:/in:ro\"]", "/one:/in",
 	    "{src: /one, dst: /in, access: rw}" },
-	{ import_ENGINE_ARGS, "[\"--init\"]", "[\"--rm\"]", "--init", NULL },
+	{ IMPORT_ENGINE_ARGS, "[\"--init\"]", "[\"--rm\"]", "--init", NULL },
 };
 
 static const struct sample *
@@ -84,7 +84,7 @@ name_of(const struct import_setting *row)
 static bool
 is_plain_row(const struct import_setting *row)
 {
-	return row->convert != import_BACKEND;
+	return row->convert != IMPORT_BACKEND;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -106,9 +106,9 @@ test_table(void **state)
 		else if (i > 0)
 			assert_true(row->section == IMPORT_terminal); /* "proxy" comes first */
 		/* Without a converter there is nothing to write, but something to say. */
-		assert_true(row->convert != NULL || row->field == POLICY_FIELD_MAX);
-		assert_true(row->convert != NULL || strlen(row->note) > 20);
-		assert_true(row->fallback[0] == '\0' || row->convert != NULL);
+		assert_true(row->convert != IMPORT_NOTHING || row->field == POLICY_FIELD_MAX);
+		assert_true(row->convert != IMPORT_NOTHING || strlen(row->note) > 20);
+		assert_true(row->fallback[0] == '\0' || row->convert != IMPORT_NOTHING);
 		assert_non_null(backend_for(row, true));
 	}
 }
@@ -120,10 +120,10 @@ test_every_row_has_an_effect(void **state)
 	(void)state;
 	for (size_t i = 0; i < import_settings_len; i++) {
 		const struct import_setting *row = &import_settings[i];
-		if (!is_plain_row(row) || row->convert == NULL)
+		if (!is_plain_row(row) || row->convert == IMPORT_NOTHING)
 			continue;
 		const struct sample *sample = sample_of(row);
-		const char *backend = row->convert == import_CWD ? "local" : backend_for(row, true);
+		const char *backend = row->convert == IMPORT_CWD ? "local" : backend_for(row, true);
 		for (int source = 0; source < 2; source++) {
 			if ((source == 0 ? row->key : row->variable)[0] == '\0')
 				continue;
@@ -143,7 +143,7 @@ test_every_row_has_an_effect(void **state)
 					one = strdup(body());
 			}
 			assert_non_null(one);
-			if (row->convert == import_ENGINE_ARGS)
+			if (row->convert == IMPORT_ENGINE_ARGS)
 				assert_string_equal(made.engine_args.v[0], "--rm");
 			else
 				assert_string_not_equal(one, body());
@@ -161,7 +161,7 @@ test_every_row_without_counterpart_is_told(void **state)
 	(void)state;
 	for (size_t i = 0; i < import_settings_len; i++) {
 		const struct import_setting *row = &import_settings[i];
-		if (row->convert != NULL)
+		if (row->convert != IMPORT_NOTHING)
 			continue;
 		const char *backend = backend_for(row, true);
 		import_good(config_of(row, backend, NULL), NULL);
@@ -191,7 +191,7 @@ test_every_row_with_a_note_tells_it(void **state)
 	(void)state;
 	for (size_t i = 0; i < import_settings_len; i++) {
 		const struct import_setting *row = &import_settings[i];
-		if (!is_plain_row(row) || row->convert == NULL || row->note[0] == '\0')
+		if (!is_plain_row(row) || row->convert == IMPORT_NOTHING || row->note[0] == '\0')
 			continue;
 		import_good(config_of(row, backend_for(row, true), sample_of(row)->one), NULL);
 		expect_note(sections[row->section], row->note);
@@ -204,9 +204,9 @@ test_every_row_refuses_what_it_cannot_read(void **state)
 	(void)state;
 	for (size_t i = 0; i < import_settings_len; i++) {
 		const struct import_setting *row = &import_settings[i];
-		if (!is_plain_row(row) || row->convert == NULL)
+		if (!is_plain_row(row) || row->convert == IMPORT_NOTHING)
 			continue;
-		const char *backend = row->convert == import_CWD ? "local" : backend_for(row, true);
+		const char *backend = row->convert == IMPORT_CWD ? "local" : backend_for(row, true);
 		const char *wrong = sample_of(row)->wrong;
 		if (row->key[0] != '\0') {
 			assert_int_equal(import(config_of(row, backend, wrong), NULL), -1);
@@ -255,7 +255,7 @@ test_every_row_is_told_where_it_has_no_effect(void **state)
 		const char *backend = backend_for(row, false);
 		if (backend == NULL)
 			continue;
-		const char *value = row->convert != NULL ? sample_of(row)->one : "x";
+		const char *value = row->convert != IMPORT_NOTHING ? sample_of(row)->one : "x";
 		if (row->key[0] != '\0')
 			import_good(config_of(row, backend, value), NULL);
 		else
@@ -272,10 +272,10 @@ test_every_key_goes_before_its_variable(void **state)
 	(void)state;
 	for (size_t i = 0; i < import_settings_len; i++) {
 		const struct import_setting *row = &import_settings[i];
-		if (!is_plain_row(row) || row->convert == NULL || row->key[0] == '\0' ||
+		if (!is_plain_row(row) || row->convert == IMPORT_NOTHING || row->key[0] == '\0' ||
 		    row->variable[0] == '\0')
 			continue;
-		const char *backend = row->convert == import_CWD ? "local" : backend_for(row, true);
+		const char *backend = row->convert == IMPORT_CWD ? "local" : backend_for(row, true);
 		const struct sample *sample = sample_of(row);
 		import_good(config_of(row, backend, sample->one), NULL);
 		char *alone = strdup(body());

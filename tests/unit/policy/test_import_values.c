@@ -126,6 +126,35 @@ test_file_that_two_readers_read_differently(void **state)
 	}
 }
 
+/* Each of these takes a reader that does not look many seconds. */
+static void
+test_files_that_cost_time(void **state)
+{
+	static const struct {
+		const char *begin, *again, *end;
+	} cases[] = {
+		{ "", "%TAG !a! !b\n", "---\nterminal: {}\n" },
+		{ "terminal: ", "[", "" },
+		{ "terminal:\n", "  k: v\n", "" },
+		{ "", "[a]: {b: [c, d]}\n", "" },
+	};
+	struct hl_buf text;
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(cases); i++) {
+		hl_buf_init(&text, 1 << 20);
+		hl_buf_puts(&text, cases[i].begin);
+		while (!text.failed && text.len < 900000)
+			hl_buf_puts(&text, cases[i].again);
+		hl_buf_puts(&text, cases[i].end);
+		uint64_t begin = hl_now_mono_ms();
+		assert_int_equal(import(text.data, NULL), -1);
+		assert_int_equal(err.code, HLU_40);
+		assert_in_range(hl_now_mono_ms() - begin, 0, 3000);
+		hl_buf_done(&text);
+	}
+}
+
 static void
 test_unknown_settings_are_named(void **state)
 {
@@ -332,6 +361,7 @@ main(void)
 		cmocka_unit_test(test_file_and_environment),
 		cmocka_unit_test(test_other_parts_of_the_file_are_let_be),
 		cmocka_unit_test(test_file_that_two_readers_read_differently),
+		cmocka_unit_test(test_files_that_cost_time),
 		cmocka_unit_test(test_unknown_settings_are_named),
 		cmocka_unit_test(test_flags_as_hermes_agent_reads_them),
 		cmocka_unit_test(test_the_strictest_network),
