@@ -42,6 +42,10 @@ static const struct {
 #include "policy/expect.def"
 };
 
+#define POLICY_EXPECT(symbol, text, shape)  HL_FITS(text, kinds[0].word);
+#define POLICY_REQUEST(symbol, text, field) HL_FITS(text, requests[0].word);
+#include "policy/expect.def"
+
 /* A list that grows while it is read; the arena owns it. */
 struct list {
 	struct policy_expectation *v;

@@ -22,6 +22,18 @@ const struct import_setting import_settings[] = {
 	 fallback, note },
 #include "policy/import.def"
 };
+#define IMPORT_SETTING(section, name, env, scope, convert, field, text, words) \
+ HL_FITS(name, import_settings[0].key);                                        \
+ HL_FITS(env, import_settings[0].variable);                                    \
+ HL_FITS(text, import_settings[0].fallback);                                   \
+ HL_FITS(words, import_settings[0].note);
+#define IMPORT_BACKEND(symbol, name, own, base, words) \
+ HL_FITS(name, import_backends[0].word);               \
+ HL_FITS(own, import_backends[0].ours);                \
+ HL_FITS(base, import_backends[0].level);              \
+ HL_FITS(words, import_backends[0].note);
+#include "policy/import.def"
+
 const size_t import_settings_len = HL_ARRAY_SIZE(import_settings);
 
 const struct import_backend import_backends[IMPORT_BACKEND_MAX] = {
