@@ -8,10 +8,13 @@
  *
  * Life cycle
  *
- *  1. launcher/ builds a struct plan; backend_find() gives the backend.
+ *  1. launcher/ builds a struct plan; backend_find() gives the backend. What every start needs may
+ *     have been begun before, by backend->begin(), and is ended by backend->abandon() if no
+ *     start() takes it.
  *  2. backend->lower() turns plan into struct lowered: lines a person reads, arguments, bodies.
  *  3. backend->probe() says which controls of the plan this engine, here, cannot apply.
- *  4. backend->start() makes the sandbox. On failure nothing is left.
+ *  4. backend->ahead(), where there is one, goes on with what was begun while the launcher writes
+ *     its records; backend->start() makes the sandbox. On failure nothing is left.
  *  5. session/ runs the call over sandbox->stream.
  *  6. backend->stop() removes everything, on every path. Idempotent.
  */

@@ -29,7 +29,13 @@
 
 #define HL_MUST_CHECK       __attribute__((warn_unused_result))
 #define HL_PRINTF(fmt, arg) __attribute__((format(printf, fmt, arg)))
-#define HL_ARRAY_SIZE(a)    (sizeof(a) / sizeof((a)[0]))
+/* madvise(2), Linux 5.14: pages now and all at once, where they would come by a fault each. */
+enum {
+	HL_MADV_POPULATE_READ = 22,
+	HL_MADV_POPULATE_WRITE = 23
+};
+
+#define HL_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 /* A text of a table and the NUL behind it: C drops a NUL that has no room without a word. */
 #define HL_FITS(text, field) \
  _Static_assert(sizeof(text) <= sizeof(field), "a text does not fit into its table")

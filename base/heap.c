@@ -141,17 +141,13 @@ move_mapping(struct head *head, size_t size)
 	return head + 1;
 }
 
-/* Asking for pages at once costs a third of faulting them in one by one (madvise(2),
- * MADV_POPULATE_WRITE, Linux 5.14; where it is not known they come as ever). */
+/* Asking for pages at once costs a third of faulting them in one by one. Where a kernel does not
+ * know how, they come as ever. */
 static void
-make_ready(char *chunk)
+ask_for_pages(char *chunk)
 {
-	enum {
-		POPULATE_WRITE = 23
-	};
-
 	if (READY > 0 && chunk_end == NULL)
-		(void)!madvise(chunk, READY, POPULATE_WRITE);
+		(void)!madvise(chunk, READY, HL_MADV_POPULATE_WRITE);
 }
 
 static void *
@@ -170,7 +166,7 @@ cut(unsigned class)
 		char *chunk = map(CHUNK);
 		if (chunk == NULL)
 			return NULL;
-		make_ready(chunk);
+		ask_for_pages(chunk);
 		chunk_at = chunk;
 		chunk_end = chunk + CHUNK;
 	}

@@ -40,7 +40,7 @@
 
 enum confine_flags {
 	CONFINE_MOUNTS = 1 << 0,   /* build a root from ops and pivot into it */
-	CONFINE_LOOPBACK = 1 << 1, /* own network namespace: bring lo up */
+	CONFINE_LOOPBACK = 1 << 1, /* a network namespace of its own, with lo up */
 	CONFINE_IDENTITY = 1 << 2, /* change to uid:gid, no supplementary groups */
 	CONFINE_CAPS = 1 << 3,     /* reduce to bounding/effective */
 	CONFINE_NO_NEW_PRIVS = 1 << 4,

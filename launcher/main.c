@@ -32,22 +32,19 @@ populate(const void *begin, size_t len, int how)
 }
 
 /* A page that is met for the first time stops the program, for longer in a virtual machine than
- * most of the system calls below: what every run meets is asked for at once (madvise(2),
- * Linux 5.14). */
+ * most of the system calls below: what every run meets is asked for at once. */
 static void
-make_ready(void)
+ask_for_pages(void)
 {
 	enum {
-		POPULATE_READ = 22,
-		POPULATE_WRITE = 23,
 		STACK = 28 * 1024
 	};
 	const char *here = __builtin_frame_address(0);
 
 	populate(__executable_start, (size_t)(__init_array_start - __executable_start),
-	    POPULATE_READ);
-	populate(&request, sizeof(request), POPULATE_WRITE);
-	populate(here - STACK, STACK, POPULATE_WRITE);
+	    HL_MADV_POPULATE_READ);
+	populate(&request, sizeof(request), HL_MADV_POPULATE_WRITE);
+	populate(here - STACK, STACK, HL_MADV_POPULATE_WRITE);
 }
 
 int
@@ -55,7 +52,7 @@ main(int argc, char **argv)
 {
 	struct hl_err err;
 
-	make_ready();
+	ask_for_pages();
 	if (hl_fd_ensure_std(&err) != 0)
 		return 125;
 	/* Our memory holds values of the caller's environment: no core dump, no ptrace by our own

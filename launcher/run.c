@@ -1,7 +1,8 @@
 /*
  * One run, in its only order: policy, conflicts, plan, lowering, what this host can do, the record
- * that it starts, the sandbox, the call, the end. Whatever fails, everything that was started is
- * ended and the ledger says so.
+ * that it starts, the sandbox, the call, the end. What a native sandbox begins with is made beside
+ * this; no command is in it before the record is on the disk. Whatever fails, everything that was
+ * started is ended and the ledger says so.
  */
 #include "launcher/run.h"
 

@@ -61,6 +61,12 @@ $(B)/foreign-headers/.done: $(B)/kernel-headers/.done mk/programs.mk
 		$(@D)/jansson_config.h
 	@touch $@
 
+# What runs on a small stack of its own, without a guard page, has small frames.
+small-stack := backends/local/child.o backends/local/janitor.o runner/child.o runner/supervisor.o \
+	confine/apply/network.o
+$(small-stack:%=$(B)/launch/%): launch-cflags += -Wstack-usage=1024
+$(small-stack:%=$(B)/musl/%): musl-cflags += -Wstack-usage=1024
+
 $(B)/hermes-launch: $(call launch-obj,$(launch-src))
 	$(call say,MUSL,$@)
 	$(Q)$(CC) $(launch-ldflags) -o $@ $(musl-begin) $^ $(launch-libs) $(musl-end)

@@ -353,10 +353,11 @@ put_closed(struct init *init, struct call *call)
 {
 	runner_frame_put(&init->out, RUNNER_CLOSED, call->channel, NULL, 0);
 	call_close(call);
-	/* What is still there must not live beside another call; and where there will be no other
-	 * call, the host need not say so. */
-	if (call->has_immortals || init->is_alone)
+	/* What is still there must not live beside another call. */
+	if (call->has_immortals)
 		init->state = INIT_OVER;
+	/* Where there will be no other call the host need not say so. */
+	init->is_done = init->is_alone;
 	call_reset(call, call->channel);
 }
 

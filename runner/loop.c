@@ -326,6 +326,8 @@ init_run(struct init *init)
 		read_stream(init);
 	while (init->state != INIT_OVER && !init->out.failed) {
 		write_stream(init);
+		if (init->is_done && init->out.len == 0)
+			break;
 		prepare(init, &round);
 		if (poll(round.fds, round.len, timeout(init)) > 0)
 			step(init, &round);

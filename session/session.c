@@ -339,7 +339,7 @@ read_stream(struct session *session)
 	    MSG_DONTWAIT);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n == 0 && session->is_over) {
+	if (n <= 0 && session->is_over) { /* -1: it did not read our last words */
 		close_now(session);
 		return;
 	}
@@ -414,8 +414,11 @@ session_open(const struct session_config *config, struct session **ret_session, 
 	hl_buf_init(&session->out, SESSION_OUT_MAX);
 	session_send(session, RUNNER_LOCK, 0, config->sandbox->lock.data,
 	    config->sandbox->lock.len);
-	if (config->sandbox->lock_sent > 0)
-		hl_buf_drop(&session->out, config->sandbox->lock_sent);
+	if (session->out.failed) {
+		destroy(session);
+		return hl_err_oom(err);
+	}
+	hl_buf_drop(&session->out, config->sandbox->lock_sent);
 	const uint64_t start_ms = config->start_ms > 0 ? config->start_ms : SESSION_START_MS;
 	if (copy_config(session, err) != 0 || set_deadline(session, start_ms, err) != 0 ||
 	    hl_loop_add(config->loop, &watch, &session->stream, err) != 0) {

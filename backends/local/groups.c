@@ -142,7 +142,7 @@ groups_remove(struct groups *groups, struct hl_err *err)
 		return 0;
 	bool was_oom = confine_cgroup_was_oom(&groups->cgroup);
 	if (confine_cgroup_remove(&groups->cgroup, err) != 0)
-		return -1; /* to be tried again, and the janitor stays */
+		return -1; /* the janitor stays, and tries it again: groups_done() */
 	groups->is_made = false;
 	int status = 0;
 	if (was_oom) {
@@ -158,6 +158,8 @@ groups_remove(struct groups *groups, struct hl_err *err)
 void
 groups_done(struct groups *groups)
 {
+	if (groups->is_made)
+		janitor_release(groups->janitor);
 	/* First: it knows the groups by these names. */
 	janitor_end(groups->janitor);
 	confine_cgroup_done(&groups->cgroup);

@@ -37,8 +37,8 @@ struct janitor {
 	int pidfd;
 	int read_fd, write_fd;
 	bool is_dismissed;
-	alignas(
-	    16) char stack[STACK_SIZE]; /* in the heap: unmapping costs more than it gives back */
+	/* In the heap: unmapping costs more than it gives back. */
+	alignas(16) char stack[STACK_SIZE];
 };
 
 static int
@@ -118,16 +118,29 @@ janitor_dismiss(struct janitor *janitor)
 }
 
 void
+janitor_release(struct janitor *janitor)
+{
+	if (janitor == NULL || janitor->is_dismissed || janitor->pidfd < 0)
+		return;
+	hl_close_ptr(&janitor->write_fd);
+	janitor->write_fd = -1;
+	janitor->is_dismissed = true;
+}
+
+void
 janitor_end(struct janitor *janitor)
 {
 	if (janitor == NULL)
 		return;
 	janitor_dismiss(janitor);
 	if (janitor->pidfd >= 0) {
-		waitid(P_PIDFD, (id_t)janitor->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL);
+		while (waitid(P_PIDFD, (id_t)janitor->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL) !=
+			   0 &&
+		       errno == EINTR)
+			;
 		close(janitor->pidfd);
 	}
 	close(janitor->read_fd);
-	close(janitor->write_fd);
+	hl_close_ptr(&janitor->write_fd);
 	free(janitor);
 }

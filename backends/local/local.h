@@ -114,7 +114,7 @@ struct child_plan {
 	size_t uid_map_len, gid_map_len;
 	int stream_fd;        /* becomes RUNNER_STREAM_FD; never that number before */
 	int runner_fd;        /* above RUNNER_STREAM_FD */
-	const char *argument; /* of the runner: which namespaces are its own; NULL = none */
+	const char *argument; /* of the runner: what it may begin with; NULL = nothing */
 
 	/* Written by the child. */
 	enum child_step failed_step;
@@ -128,13 +128,13 @@ void child_run(struct child_plan *plan);
 struct starter;
 
 enum starter_world {
-	STARTER_OWN,     /* every namespace */
+	STARTER_OWN,     /* every namespace; the runner makes that of the network */
 	STARTER_NETWORK, /* all but the network, which is the host's */
 	STARTER_HOST,    /* none: no boundary */
 };
 
 enum starter_world starter_world_of(const struct plan *plan);
-/* Returns at once. */
+/* Returns at once; runner_path is read until starter_wait() has come back. */
 int starter_begin(const char *runner_path, enum starter_world world, struct starter **ret_starter,
     struct hl_err *err) HL_MUST_CHECK;
 /* Until the runner has been exec'd, or the reason why not. */
@@ -161,7 +161,9 @@ int janitor_start(const struct confine_cgroup *cgroup, struct janitor **ret_jani
     struct hl_err *err) HL_MUST_CHECK;
 /* The groups are gone: the janitor leaves without touching anything. NULL allowed. */
 void janitor_dismiss(struct janitor *janitor);
-/* The same, and it is waited for. NULL allowed. */
+/* They are not, and nobody else will do it: it does now what it would do after our death. */
+void janitor_release(struct janitor *janitor);
+/* Dismissed if it was not told anything yet, and waited for. NULL allowed. */
 void janitor_end(struct janitor *janitor);
 
 /* ------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 /*
- * Makes the child: clone(2) with the sandbox's namespaces, on the launcher's memory and a stack of
- * its own (CLONE_VM | CLONE_VFORK). That saves the copy of the page tables, which is most of what
- * fork costs, and makes the report of a failed step a plain write to memory.
+ * Makes the child: clone(2) with the sandbox's namespaces but the network's, which the runner makes
+ * (confine/apply/network.c), on the launcher's memory and a stack of its own (CLONE_VM |
+ * CLONE_VFORK). That saves the copy of the page tables, which is most of what fork costs, and makes
+ * the report of a failed step a plain write to memory.
  *
  * The making of namespaces is the longest single wait of a start and needs nothing of the plan, so
  * a thread does it while the launcher goes on: CLONE_VFORK holds only the thread that calls. The
@@ -211,8 +212,9 @@ start_thread(struct starter *starter)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	pthread_attr_init(&attributes);
-	pthread_attr_setstack(&attributes, starter->thread_stack, THREAD_STACK_SIZE);
-	int status = pthread_create(&starter->thread, &attributes, starter_run, starter);
+	int status = pthread_attr_setstack(&attributes, starter->thread_stack, THREAD_STACK_SIZE);
+	if (status == 0)
+		status = pthread_create(&starter->thread, &attributes, starter_run, starter);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	starter->has_thread = status == 0;

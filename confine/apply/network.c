@@ -50,7 +50,7 @@ bring_up(long fd)
 	return HL_RAW3(SYS_ioctl, fd, SIOCSIFFLAGS, &request);
 }
 
-/* In the namespace that we are in. 0 or -errno; with ret_ns also a descriptor of it. */
+/* In the namespace that we are in, with a descriptor of it. 0 or -errno. */
 static long
 make_loopback(int *ret_ns)
 {
@@ -58,7 +58,7 @@ make_loopback(int *ret_ns)
 	if (fd < 0)
 		return fd;
 	long status = bring_up(fd);
-	if (status >= 0 && ret_ns != 0) {
+	if (status >= 0) {
 		status = HL_RAW3(SYS_ioctl, fd, SIOCGSKNS, 0);
 		*ret_ns = (int)status;
 	}
@@ -82,6 +82,7 @@ make(void *unused)
 int
 apply_network_begin(struct apply *apply)
 {
+	making.step = CONFINE_STEP_NETWORK; /* also where the child never comes to say it */
 	making.pid = hl_raw_clone(CLONE_VM | CLONE_FILES, making.stack + STACK_SIZE, 0, make, 0);
 	if (making.pid < 0) {
 		errno = (int)-making.pid;
@@ -90,39 +91,37 @@ apply_network_begin(struct apply *apply)
 	return 0;
 }
 
-/* It is not waited for before: whoever joins needs it. __WALL, since it has no exit signal. */
-static int
-join(struct apply *apply)
+/* __WALL, since it has no exit signal. 0 or -errno. */
+static long
+wait_for_child(void)
 {
 	long pid;
 
 	do
 		pid = HL_RAW5(SYS_wait4, making.pid, 0, __WALL, 0, 0);
 	while (pid == -EINTR);
-	if (pid != making.pid || making.failed < 0 || making.fd < 0) {
-		errno = making.failed < 0 ? (int)-making.failed : ECHILD;
-		return apply_fail(apply, making.step,
-		    making.step == CONFINE_STEP_LOOPBACK ? "lo" : "");
-	}
-	long status = HL_RAW3(SYS_setns, making.fd, CLONE_NEWNET, 0);
-	if (status < 0) {
-		errno = (int)-status;
-		return apply_fail(apply, CONFINE_STEP_NETWORK, "join");
-	}
-	HL_RAW3(SYS_close, making.fd, 0, 0);
-	making.fd = -1;
-	return 0;
+	return pid == making.pid ? making.failed : -ECHILD;
 }
 
 int
 apply_loopback(struct apply *apply)
 {
-	if ((apply->early->flags & CONFINE_EARLY_NETWORK) != 0)
-		return join(apply);
-	long status = make_loopback(0);
+	const bool is_begun = (apply->early->flags & CONFINE_EARLY_NETWORK) != 0;
+
+	/* Whatever network we are in, it is not the sandbox's. */
+	if (!is_begun)
+		make(NULL);
+	long status = is_begun ? wait_for_child() : making.failed;
+	if (status == 0 && is_begun) {
+		making.step = CONFINE_STEP_NETWORK;
+		status = HL_RAW3(SYS_setns, making.fd, CLONE_NEWNET, 0);
+	}
 	if (status < 0) {
 		errno = (int)-status;
-		return apply_fail(apply, CONFINE_STEP_LOOPBACK, "lo");
+		return apply_fail(apply, making.step,
+		    making.step == CONFINE_STEP_LOOPBACK ? "lo" : "");
 	}
+	HL_RAW3(SYS_close, making.fd, 0, 0);
+	making.fd = -1;
 	return 0;
 }

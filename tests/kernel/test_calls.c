@@ -268,6 +268,15 @@ test_alone_is_the_end(void **state)
 	watch_run(&watch, 1, RUNNER_SPAWN_ALONE, "true");
 	assert_false(watch_next(&watch));
 	assert_int_equal(watch_end(&watch), 0);
+	/* Not before all of it was read, by a host that is held up longer than an end takes. */
+	watch_start(&watch, 0);
+	watch_spawn(&watch, 1, RUNNER_SPAWN_ALONE, "head -c 240000 /dev/zero");
+	sleep(3);
+	watch_until_closed(&watch, 1);
+	assert_int_equal(watch.calls[1].out_len, 240000);
+	assert_int_equal(watch.calls[1].exit.how, RUNNER_EXITED);
+	assert_false(watch_next(&watch));
+	assert_int_equal(watch_end(&watch), 0);
 	/* The sibling: any other call leaves it waiting. */
 	watch_start(&watch, 0);
 	watch_run(&watch, 1, 0, "true");

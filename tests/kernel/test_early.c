@@ -58,6 +58,9 @@ test_own_network(void **state)
 	assert_int_equal(attempt(&lock, LAUNCH_OWN_NETWORK, "abstract", name), ECONNREFUSED);
 	/* lo is up in it: refused, and not unreachable */
 	assert_int_equal(attempt(&lock, LAUNCH_OWN_NETWORK, "loopback", NULL), ECONNREFUSED);
+	/* Also where nothing of it was begun, and the runner is in the host's network. */
+	assert_int_equal(attempt(&lock, LAUNCH_OWN_ROOT | LAUNCH_SHARE_NET, "abstract", name),
+	    ECONNREFUSED);
 	lock.confinement.flags &= ~(uint32_t)CONFINE_LOOPBACK;
 	assert_int_equal(attempt(&lock, LAUNCH_OWN_ROOT | LAUNCH_SHARE_NET, "abstract", name), 0);
 	close(fd);
@@ -85,7 +88,9 @@ test_no_network_namespace(void **state)
 	launch_lock_full(&lock);
 	lock.confinement.flags &= ~(uint32_t)CONFINE_CGROUP_NS;
 	refused(&lock, LAUNCH_OWN_NETWORK | LAUNCH_NO_UNSHARE, CONFINE_STEP_NETWORK, ENOSYS);
+	refused(&lock, LAUNCH_OWN_ROOT | LAUNCH_NO_UNSHARE, CONFINE_STEP_NETWORK, ENOSYS);
 	/* The sibling: without that wish the same runner is locked. */
+	lock.confinement.flags &= ~(uint32_t)CONFINE_LOOPBACK;
 	assert_int_equal(attempt(&lock, LAUNCH_OWN_ROOT | LAUNCH_NO_UNSHARE, "nothing", NULL), 0);
 }
 
