@@ -18,7 +18,10 @@ enum {
 		      CONFINE_HOSTNAME | CONFINE_CGROUP_NS | CONFINE_SEEN_IDENTITY |
 		      CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP | CONFINE_NO_TCP,
 	OP_FLAGS_KNOWN = CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC | CONFINE_OP_RECURSIVE |
-			 CONFINE_OP_FILE | CONFINE_OP_OPTIONAL | CONFINE_OP_SUBSET,
+			 CONFINE_OP_FILE | CONFINE_OP_OPTIONAL | CONFINE_OP_SUBSET |
+			 CONFINE_OP_DEVICE,
+	/* What a device is bound with: all of it, and nothing else. */
+	DEVICE_FLAGS = CONFINE_OP_DEVICE | CONFINE_OP_FILE | CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC,
 	ACCESS_KNOWN = CONFINE_READ | CONFINE_WRITE | CONFINE_EXEC,
 	HOSTNAME_MAX = 64, /* __NEW_UTS_LEN */
 };
@@ -53,6 +56,10 @@ op_fault(const struct confine_op *op)
 		return "only a bind can be the root";
 	if (op->kind == CONFINE_OP_BIND && (op->src == NULL || !hl_path_is_normal(op->src)))
 		return "a bind's source is not a normal path";
+	if ((op->flags & CONFINE_OP_DEVICE) != 0 &&
+	    (op->kind != CONFINE_OP_BIND || op->flags != DEVICE_FLAGS ||
+		strncmp(op->dst, "/dev/", 5) != 0))
+		return "a device is bound as a file below /dev, and nothing else is one";
 	if (op->kind == CONFINE_OP_SYMLINK && (op->src == NULL || op->src[0] == '\0'))
 		return "a symbolic link without a target";
 	return NULL;

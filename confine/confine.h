@@ -85,7 +85,8 @@ enum confine_op_flags {
 	CONFINE_OP_FILE = 1 << 3,      /* src is a file: the mount point is one */
 	CONFINE_OP_OPTIONAL = 1 << 4,  /* MASK: a missing dst is fine */
 	CONFINE_OP_SUBSET = 1 << 5,    /* PROC: processes only, and only one's own */
-};                                     /* nosuid and nodev always */
+	CONFINE_OP_DEVICE = 1 << 6,    /* BIND of a device below /dev; size is its number */
+}; /* nosuid always; nodev but for a DEVICE and for /dev's own */
 
 /* Sorted by the host so that parents come before children. Paths normal and absolute, inside-view.
  */
@@ -93,7 +94,7 @@ struct confine_op {
 	enum confine_op_kind kind;
 	uint32_t flags;
 	uint32_t mode;
-	uint64_t size;     /* bytes; 0 = the kernel's default */
+	uint64_t size;     /* bytes; 0 = the kernel's default. DEVICE: its st_rdev */
 	uint64_t dev, ino; /* BIND */
 	const char *src;
 	const char *dst;

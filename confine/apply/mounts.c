@@ -120,7 +120,13 @@ open_source(struct apply *apply, const struct confine_op *op)
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return apply_fail(apply, CONFINE_STEP_SOURCE, op->src);
 	bool is_file = (op->flags & CONFINE_OP_FILE) != 0;
-	if (st.st_dev != op->dev || st.st_ino != op->ino || S_ISDIR(st.st_mode) == is_file) {
+	bool is_same =
+	    st.st_dev == op->dev && st.st_ino == op->ino && S_ISDIR(st.st_mode) != is_file;
+	/* An inode number can be given again, to another device. */
+	if ((op->flags & CONFINE_OP_DEVICE) != 0)
+		is_same = is_same && (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) &&
+			  st.st_rdev == op->size;
+	if (!is_same) {
 		errno = ESTALE;
 		return apply_fail(apply, CONFINE_STEP_SOURCE, op->src);
 	}
@@ -159,6 +165,9 @@ op_bind(struct apply *apply, size_t n)
 		attributes |= SYS_MOUNT_RDONLY;
 	if ((op->flags & CONFINE_OP_NOEXEC) != 0)
 		attributes |= SYS_MOUNT_NOEXEC;
+	/* A file system of the host that has no devices stays so: that is not taken away. */
+	if ((op->flags & CONFINE_OP_DEVICE) != 0)
+		attributes &= ~(uint64_t)SYS_MOUNT_NODEV;
 	int tree = clone_source(apply, source, op->src, recursive);
 	if (tree < 0)
 		return apply_fail(apply, CONFINE_STEP_BIND, op->src);

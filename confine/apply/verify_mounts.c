@@ -95,6 +95,8 @@ may_have_devices(const struct confine_op *op, const char *place)
 {
 	const char *name = place + strlen(op->dst);
 
+	if (op->kind == CONFINE_OP_BIND)
+		return (op->flags & CONFINE_OP_DEVICE) != 0 && *name == '\0';
 	return op->kind == CONFINE_OP_DEV && *name == '/' && strcmp(name, "/shm") != 0;
 }
 
@@ -109,6 +111,11 @@ must_be_noexec(const struct confine_op *op)
 static bool
 satisfies(const struct confine_op *op, const char *place, const char *options)
 {
+	bool is_device = op->kind == CONFINE_OP_BIND && (op->flags & CONFINE_OP_DEVICE) != 0;
+
+	/* A device that nobody could open would be there by name only. */
+	if (is_device && has_option(options, "nodev"))
+		return false;
 	return has_option(options, "nosuid") &&
 	       (has_option(options, "nodev") || may_have_devices(op, place)) &&
 	       (has_option(options, "ro") || may_write(op, place)) &&

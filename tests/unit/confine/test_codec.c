@@ -274,7 +274,52 @@ no_access(struct confinement *confinement, struct confine_op *op)
 	confinement->rules[0].access = 0;
 }
 
+enum {
+	DEVICE = CONFINE_OP_DEVICE | CONFINE_OP_FILE | CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC
+};
+
+static void
+writable_device(struct confinement *confinement, struct confine_op *op)
+{
+	(void)confinement;
+	*op = (struct confine_op){ .kind = CONFINE_OP_BIND,
+		.flags = DEVICE & ~CONFINE_OP_RDONLY,
+		.src = "/dev/fuse",
+		.dst = "/dev/fuse" };
+}
+
+static void
+device_elsewhere(struct confinement *confinement, struct confine_op *op)
+{
+	(void)confinement;
+	*op = (struct confine_op){ .kind = CONFINE_OP_BIND,
+		.flags = DEVICE,
+		.src = "/dev/fuse",
+		.dst = "/tmp/fuse" };
+}
+
+static void
+device_and_below(struct confinement *confinement, struct confine_op *op)
+{
+	(void)confinement;
+	*op = (struct confine_op){ .kind = CONFINE_OP_BIND,
+		.flags = DEVICE | CONFINE_OP_RECURSIVE,
+		.src = "/dev/fuse",
+		.dst = "/dev/fuse" };
+}
+
+static void
+device_of_memory(struct confinement *confinement, struct confine_op *op)
+{
+	(void)confinement;
+	*op = (struct confine_op){ .kind = CONFINE_OP_TMPFS, .flags = DEVICE, .dst = "/dev/fuse" };
+}
+
 static const struct fault faults[] = {
+	{ "a device whose node can be written", writable_device },
+	{ "a device outside of /dev", device_elsewhere },
+	{ "a device with what is below it", device_and_below },
+	{ "a device that is no bind", device_of_memory },
 	{ "unknown flag", unknown_flag },
 	{ "unknown kind", unknown_kind },
 	{ "unknown flag of an operation", unknown_op_flag },

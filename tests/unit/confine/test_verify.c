@@ -109,6 +109,10 @@ static struct confine_op ops[] = {
 	{ .kind = CONFINE_OP_MASK, .dst = "/work dir/key" },
 	{ .kind = CONFINE_OP_MASK, .flags = CONFINE_OP_OPTIONAL, .dst = "/nowhere" },
 	{ .kind = CONFINE_OP_DIR, .dst = "/home" },
+	{ .kind = CONFINE_OP_BIND,
+	    .flags = CONFINE_OP_DEVICE | CONFINE_OP_FILE | CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC,
+	    .src = "/dev/net/tun",
+	    .dst = "/dev/net/tun" },
 };
 
 static const struct confinement mounts_wanted = { .flags = CONFINE_MOUNTS,
@@ -128,7 +132,8 @@ static const char good_mounts[] =
     "10 7 0:6 / /dev/shm rw,nosuid,nodev,noexec - tmpfs tmpfs rw\n"
     "11 1 0:7 / /tmp rw,nosuid,nodev,noexec - tmpfs tmpfs rw\n"
     "12 1 8:1 /w /work\\040dir rw,nosuid,nodev - ext4 /dev/sda rw\n"
-    "13 12 0:1 /m /work\\040dir/key ro,nosuid,nodev,noexec - tmpfs none rw\n";
+    "13 12 0:1 /m /work\\040dir/key ro,nosuid,nodev,noexec - tmpfs none rw\n"
+    "14 7 0:4 /net/tun /dev/net/tun ro,nosuid,noexec - devtmpfs devtmpfs rw\n";
 
 static const struct {
 	const char *from, *to, *subject;
@@ -147,7 +152,12 @@ static const struct {
 	{ "/dev/shm rw,nosuid,nodev", "/dev/shm rw,nosuid", "/dev" },
 	{ "/tmp rw,nosuid,nodev,noexec", "/tmp rw,nosuid,nodev", "/tmp" },
 	{ "key ro,", "key rw,", "/work dir/key" },
+	/* a device that is more than one, or none */
+	{ "/dev/net/tun ro,", "/dev/net/tun rw,", "/dev/net/tun" },
+	{ "/dev/net/tun ro,nosuid", "/dev/net/tun ro,nosuid,nodev", "/dev/net/tun" },
+	{ "/dev/net/tun ro,nosuid,noexec", "/dev/net/tun ro,nosuid", "/dev/net/tun" },
 	/* mounts that are missing */
+	{ "14 7 0:4 /net/tun /dev/net/tun", "14 7 0:4 /net/tun /dev/net/tap", "/dev/net/tun" },
 	{ "2 1 8:1 /usr /usr", "2 1 8:1 /usr /usr/share", "/usr" },
 	{ "5 4 0:2 /sys /proc/sys ro", "5 4 0:2 /sys /proc/irq ro", "/proc/sys" },
 	{ "13 12 0:1 /m /work\\040dir/key", "13 12 0:1 /m /work\\040dir/kex", "/work dir/key" },
