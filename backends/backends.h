@@ -105,6 +105,14 @@ struct plan_tmpfs {
 	struct hl_origin origin;
 };
 
+/* A device of the host: checked when it was resolved, and again by number when it is bound. */
+struct plan_device {
+	char *src; /* resolved, below /dev */
+	char *dst; /* its name inside, below /dev: as the policy writes it */
+	uint64_t dev, ino, rdev;
+	struct hl_origin origin;
+};
+
 enum plan_home_kind {
 	PLAN_HOME_TMPFS,
 	PLAN_HOME_PERSIST,
@@ -162,6 +170,8 @@ struct plan {
 	size_t mounts_len;
 	struct plan_tmpfs *tmpfs; /* sorted by depth of dst */
 	size_t tmpfs_len;
+	struct plan_device *devices; /* sorted by dst */
+	size_t devices_len;
 	struct plan_home home;
 	char *cwd; /* inside */
 	struct hl_origin cwd_origin;
@@ -278,6 +288,7 @@ enum engine_rule {
 	ENGINE_RULE_CPU_QUOTA,
 	ENGINE_RULE_CPUS,
 	ENGINE_RULE_CPUSET,
+	ENGINE_RULE_DEVICE,
 	ENGINE_RULE_ENV,
 	ENGINE_RULE_GROUP,
 	ENGINE_RULE_LABEL,

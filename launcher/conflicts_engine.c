@@ -146,6 +146,7 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 	[ENGINE_RULE_CPU_QUOTA] = rule_cpu_part,
 	[ENGINE_RULE_CPUS] = rule_cpus,
 	[ENGINE_RULE_CPUSET] = rule_cpuset,
+	[ENGINE_RULE_DEVICE] = rule_device,
 	[ENGINE_RULE_ENV] = rule_env,
 	[ENGINE_RULE_GROUP] = rule_group,
 	[ENGINE_RULE_LABEL] = rule_label,

@@ -150,7 +150,7 @@ int judge_sums(struct judge *judge) HL_MUST_CHECK;
 /* Rules of privileges and the like (conflicts_rights.c). */
 engine_rule_fn rule_cap_add, rule_cap_drop, rule_security, rule_namespace, rule_network, rule_user,
     rule_group, rule_read_only, rule_sysctl, rule_annotation, rule_label, rule_log_driver,
-    rule_pull, rule_env;
+    rule_pull, rule_env, rule_device;
 /* Rules of mounts (conflicts_volume.c). */
 engine_rule_fn rule_volume, rule_mount, rule_tmpfs;
 

@@ -107,6 +107,56 @@ rule_cap_drop(struct judge *judge, const struct ask *ask, const struct engine_se
 }
 
 /* ------------------------------------------------------------------------------------------------
+ * --device
+ */
+/* Letters of docker's rights. Ours are always "rw": what asks for less cannot be said. */
+static bool
+is_read_write(const char *rights)
+{
+	return strspn(rights, "rwm") == strlen(rights) && strchr(rights, 'r') != NULL &&
+	       strchr(rights, 'w') != NULL;
+}
+
+/* "HOST[:INSIDE][:RIGHTS]": the path when it is to be the same inside, with the usual rights. */
+static bool
+device_path(const char *value, char path[256])
+{
+	size_t len = strcspn(value, ":");
+	const char *rest = value + len;
+
+	if (len >= 256)
+		return false;
+	memcpy(path, value, len);
+	path[len] = '\0';
+	if (rest[0] == ':' && strncmp(rest + 1, path, len) == 0 &&
+	    (rest[len + 1] == ':' || rest[len + 1] == '\0'))
+		rest += len + 1;
+	return rest[0] == '\0' || is_read_write(rest + 1);
+}
+
+/* A device is no setting that a bound which nobody wrote lets through: it has to be in the list. */
+int
+rule_device(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	const struct policy_value *value = policy_get(judge->policy, POLICY_FS_DEVICES);
+	struct cause cause = { .cause = CAUSE_LOOSER, .control = setting->control };
+	struct policy_judgement judgement;
+	struct hl_origin origin = ask_origin(ask);
+	struct hl_err ignored = { 0 };
+	char path[256];
+
+	if (!device_path(setting->value, path) ||
+	    policy_judge(judge->policy, POLICY_FS_DEVICES, path, &judgement, &ignored) != 0)
+		return engine_looser(judge, ask, setting, setting->control);
+	if (judgement.verdict != POLICY_TIGHTER || value->is_bounded)
+		return judge_field(judge, ask, POLICY_FS_DEVICES, path);
+	if (conflict_add(judge, ask, &cause, NULL) != CONFLICT_WON)
+		return 0;
+	return policy_apply(judge->policy, POLICY_FS_DEVICES,
+	    &(struct policy_change){ NULL, path, &origin }, judge->err);
+}
+
+/* ------------------------------------------------------------------------------------------------
  * --security-opt
  */
 static int

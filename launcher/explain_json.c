@@ -137,6 +137,17 @@ put_mounts(struct hl_json *json, const struct plan *plan)
 		hl_json_end_object(json);
 	}
 	hl_json_end_array(json);
+	hl_json_key(json, "devices");
+	hl_json_array(json);
+	for (size_t i = 0; i < plan->devices_len; i++) {
+		const struct plan_device *device = &plan->devices[i];
+		hl_json_object(json);
+		put_text(json, "src", device->src);
+		put_text(json, "dst", device->dst);
+		put_origin(json, &device->origin);
+		hl_json_end_object(json);
+	}
+	hl_json_end_array(json);
 	hl_json_key(json, "tmpfs");
 	hl_json_array(json);
 	for (size_t i = 0; i < plan->tmpfs_len; i++) {

@@ -184,6 +184,13 @@ text_files(const struct explain *explain, struct hl_buf *out, struct hl_buf *val
 		hl_buf_putf(value, " %s mode %o", tmpfs->is_exec ? "exec" : "noexec", tmpfs->mode);
 		line_buf(out, "tmpfs", value, &tmpfs->origin);
 	}
+	for (size_t i = 0; i < plan->devices_len; i++) {
+		const struct plan_device *device = &plan->devices[i];
+		hl_buf_puts(value, device->dst);
+		if (strcmp(device->src, device->dst) != 0)
+			hl_buf_putf(value, " <- %s", device->src);
+		line_buf(out, "device", value, &device->origin);
+	}
 	for (size_t i = 0; protect->is_explicit && i < protect->items_len; i++)
 		line(out, "protect", protect->items[i].text, &protect->items[i].origin);
 	for (size_t i = 0; i < deny->items_len; i++)

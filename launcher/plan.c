@@ -272,7 +272,12 @@ plan_done(struct plan *plan)
 	}
 	for (size_t i = 0; i < plan->tmpfs_len; i++)
 		free(plan->tmpfs[i].dst);
+	for (size_t i = 0; i < plan->devices_len; i++) {
+		free(plan->devices[i].src);
+		free(plan->devices[i].dst);
+	}
 	free(plan->mounts);
+	free(plan->devices);
 	free(plan->tmpfs);
 	free(plan->home.path);
 	free(plan->home.src);

@@ -9,6 +9,7 @@
 
 enum {
 	PLAN_MOUNTS_MAX = 512,
+	PLAN_DEVICES_MAX = 128,
 	PLAN_DENY_MAX = 4096,
 	PLAN_DENY_WALK_MAX = 20000, /* directories that one fs.deny may make us read */
 	PLAN_ENV_MAX = 4096,
@@ -21,6 +22,8 @@ struct plan_source {
 	char *path; /* the kernel's name: no symbolic link in it */
 	bool is_dir;
 	uint64_t dev, ino;
+	uint32_t mode;
+	uint64_t rdev; /* of a device */
 };
 
 void plan_source_done(struct plan_source *source);
@@ -123,6 +126,8 @@ int plan_tmpfs_add(struct plan *plan, struct plan_tmpfs *tmpfs, struct hl_err *e
 const struct plan_mount *plan_mount_at(const struct plan *plan, const char *path);
 int plan_workdir(struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 int plan_home(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
+/* fs.devices, after the deny list (plan_devices.c). */
+int plan_devices(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 int plan_cwd(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 /* Policy files inside writable mounts: below .hermes/ they are made read-only, elsewhere refused.
  */

@@ -51,6 +51,8 @@ plan_source_resolve(const char *path, struct plan_source *ret_source, struct hl_
 		.is_dir = S_ISDIR(opened.st_mode),
 		.dev = opened.st_dev,
 		.ino = opened.st_ino,
+		.mode = opened.st_mode,
+		.rdev = opened.st_rdev,
 	};
 	return 0;
 }

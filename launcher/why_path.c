@@ -45,6 +45,11 @@ find_holder(const struct plan *plan, const char *path)
 			false, plan_built_in() };
 		take_deeper(&holder, &made, path);
 	}
+	for (size_t i = 0; i < plan->devices_len; i++) {
+		const struct holder made = { plan->devices[i].dst, NULL,
+			"fs.devices: a device of this host", true, false, plan->devices[i].origin };
+		take_deeper(&holder, &made, path);
+	}
 	for (size_t i = 0; i < plan->tmpfs_len; i++) {
 		const struct holder made = { plan->tmpfs[i].dst, NULL, "fs.tmpfs", true, false,
 			plan->tmpfs[i].origin };

@@ -202,6 +202,24 @@ is_pattern(const char *text)
 	return strpbrk(text, "*?") != NULL;
 }
 
+/* Which of them are never given is for whoever knows the host to say. */
+static bool
+read_device(struct policy_reader *r, const struct node *node, const char *text,
+    const char **ret_text)
+{
+	*ret_text = text;
+	if (strncmp(text, "/dev/", 5) == 0 && hl_path_is_normal(text) && !is_pattern(text) &&
+	    strchr(text, '$') == NULL)
+		return true;
+	policy_diag_error(r->diag, HLP_14, policy_at(node),
+	    "fs.devices must be a path below /dev in normal form, not \"%.60s\"", text);
+	policy_diag_help(r->diag,
+	    strncmp(text, "gpu", 3) == 0
+		? "name the devices themselves, such as /dev/dri/renderD128 or /dev/nvidia0"
+		: "write it as in /dev/fuse; no pattern, no placeholder, no ..");
+	return false;
+}
+
 /* Of a name in a message: sixty bytes are enough. */
 static int
 shown_len(const char *name)
@@ -333,6 +351,7 @@ policy_read_member(struct policy_reader *r, enum policy_field field, const struc
 		[POLICY_PROCESS_SECCOMP_DENY] = { read_syscall },
 		[POLICY_FS_DENY] = { read_deny },
 		[POLICY_FS_PROTECT] = { read_protect },
+		[POLICY_FS_DEVICES] = { read_device },
 		[POLICY_ENV_PASS] = { read_pass },
 		[POLICY_IMAGE] = { read_image },
 		[POLICY_DOCKER_ENDPOINT] = { read_endpoint },

@@ -252,6 +252,23 @@ add_home_tmpfs(struct docker_settings *settings, const struct plan *plan, struct
 	return add_tmpfs(settings, plan, &home, err);
 }
 
+/* The client splits at colons, and the engine at nothing: what the two would read differently is
+ * refused. */
+static int
+add_device(struct docker_settings *settings, const struct plan_device *device, struct hl_err *err)
+{
+	if (!is_sayable(device->src) || !is_sayable(device->dst) ||
+	    strchr(device->src, ':') != NULL || strchr(device->dst, ':') != NULL)
+		return hl_err_set(err, HLB_58, "an engine cannot be given the device '%s'",
+		    device->dst);
+	struct docker_setting *setting =
+	    docker_settings_add(settings, DOCKER_DEVICE, device->dst, &device->origin);
+	setting->other = strdup(device->src);
+	if (setting->other == NULL)
+		settings->failed = true;
+	return 0;
+}
+
 /* An engine refuses two mounts at one place: what the policy mounts there wins over a tmpfs of the
  * list, and both win over the private home. */
 int
@@ -273,6 +290,10 @@ docker_mounts_fill(struct docker_settings *settings, const struct plan *plan, st
 	for (size_t i = 0; i < plan->tmpfs_len; i++) {
 		if (!has_mount_at(plan, plan->tmpfs[i].dst) &&
 		    add_tmpfs(settings, plan, &plan->tmpfs[i], err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < plan->devices_len; i++) {
+		if (add_device(settings, &plan->devices[i], err) < 0)
 			return -1;
 	}
 	if (wants_home && plan->home.kind == PLAN_HOME_TMPFS && !has_tmpfs_at(plan, home_path))

@@ -13,6 +13,9 @@
 
 #include "base/banned.h"
 
+/* Without "m": nobody makes nodes of it. */
+#define DEVICE_RIGHTS "rw"
+
 enum {
 	SPEC_BODY_MAX = 256 * 1024
 };
@@ -94,6 +97,10 @@ put_object_value(const struct docker_setting *setting, struct hl_buf *out)
 		    (unsigned long long)setting->number);
 		return;
 	}
+	if (setting->option == DOCKER_DEVICE) {
+		hl_buf_putf(out, "%s:%s:" DEVICE_RIGHTS, setting->other, setting->text);
+		return;
+	}
 	HL_BUG_ON(setting->option != DOCKER_MOUNT);
 	hl_buf_puts(out, "type=bind,");
 	put_csv_field(out, "source", setting->other);
@@ -172,6 +179,13 @@ json_object_value(const struct docker_setting *setting, struct hl_json *json)
 		hl_json_key(json, "NonRecursive");
 		hl_json_bool(json, true);
 		hl_json_end_object(json);
+	} else if (setting->option == DOCKER_DEVICE) {
+		hl_json_key(json, "PathOnHost");
+		hl_json_string(json, setting->other);
+		hl_json_key(json, "PathInContainer");
+		hl_json_string(json, setting->text);
+		hl_json_key(json, "CgroupPermissions");
+		hl_json_string(json, DEVICE_RIGHTS);
 	} else {
 		hl_json_key(json, "Name");
 		hl_json_string(json, setting->text);

@@ -17,8 +17,9 @@
  */
 struct docker_setting {
 	enum docker_option_id option;
-	char *text;  /* STRING, LIST; MAP: name; TMPFS and MOUNT: target; ULIMIT: name */
-	char *other; /* MAP: value; TMPFS: options; MOUNT: source; LIST: the API's form, or NULL */
+	char *text; /* STRING, LIST; MAP: name; TMPFS, MOUNT, DEVICE: target; ULIMIT: name */
+	/* MAP: value; TMPFS: options; MOUNT, DEVICE: source; LIST: the API's form, or NULL */
+	char *other;
 	uint64_t
 	    number; /* INT, BYTES, NANO (thousandths), ULIMIT; BOOL and MOUNT read-only: 0 or 1 */
 	struct hl_origin origin;

@@ -187,6 +187,27 @@ add_mounts(struct layout *layout, const struct plan *plan, const struct local_ho
 	return 0;
 }
 
+/* Into the /dev that is made before: the node read-only, which keeps its mode and owner; a device
+ * is written through it all the same. Landlock's rule for /dev holds for it, ioctl(2) included. */
+static void
+add_devices(struct layout *layout, const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->devices_len; i++) {
+		const struct plan_device *device = &plan->devices[i];
+		layout_add(layout, LAYOUT_MOUNT, &device->origin,
+		    &(struct confine_op){
+			.kind = CONFINE_OP_BIND,
+			.flags = CONFINE_OP_DEVICE | CONFINE_OP_FILE | CONFINE_OP_RDONLY |
+				 CONFINE_OP_NOEXEC,
+			.size = device->rdev,
+			.dev = device->dev,
+			.ino = device->ino,
+			.src = device->src,
+			.dst = device->dst,
+		    });
+	}
+}
+
 static void
 add_tmpfs(struct layout *layout, const struct plan *plan)
 {
@@ -219,6 +240,7 @@ static void
 item_line(struct lowered *lowered, const struct layout_item *item)
 {
 	const struct confine_op *op = &item->op;
+	bool is_device = op->kind == CONFINE_OP_BIND && (op->flags & CONFINE_OP_DEVICE) != 0;
 	struct hl_buf text;
 
 	hl_buf_init(&text, 16384);
@@ -230,10 +252,12 @@ item_line(struct lowered *lowered, const struct layout_item *item)
 		hl_buf_putf(&text, "link %s -> %s", op->dst, op->src);
 		break;
 	case CONFINE_OP_BIND:
-		hl_buf_putf(&text, "bind %s", op->src);
+		hl_buf_putf(&text, "%s %s", is_device ? "device" : "bind", op->src);
 		if (strcmp(op->src, op->dst) != 0)
 			hl_buf_putf(&text, " at %s", op->dst);
-		hl_buf_puts(&text, op->flags & CONFINE_OP_RDONLY ? " read-only" : " writable");
+		if (!is_device)
+			hl_buf_puts(&text,
+			    op->flags & CONFINE_OP_RDONLY ? " read-only" : " writable");
 		break;
 	case CONFINE_OP_TMPFS:
 		hl_buf_putf(&text, "tmpfs %s mode=%04o", op->dst, op->mode);
@@ -253,7 +277,7 @@ item_line(struct lowered *lowered, const struct layout_item *item)
 	case CONFINE_OP_MAX:
 		break;
 	}
-	if (op->kind == CONFINE_OP_BIND || op->kind == CONFINE_OP_TMPFS)
+	if ((op->kind == CONFINE_OP_BIND && !is_device) || op->kind == CONFINE_OP_TMPFS)
 		hl_buf_puts(&text, op->flags & CONFINE_OP_NOEXEC ? " noexec" : " exec");
 	lowered_line(lowered, &item->origin, "%s", text.data);
 	lowered->failed = lowered->failed || text.failed;
@@ -433,6 +457,7 @@ lower_root(const struct plan *plan, const struct local_host *host, struct layout
 {
 	add_host_root(layout, plan, host);
 	add_base(layout, plan);
+	add_devices(layout, plan);
 	add_tmpfs(layout, plan);
 	add_home(layout, plan);
 	if (add_mounts(layout, plan, host, err) != 0)

@@ -517,6 +517,38 @@ scrub_has_the_user_and_nothing_else(void **state)
 	assert_int_equal(scene->lowered.confinement.flags, 0);
 }
 
+/* Devices come into the /dev that was made before them, as files that only the kernel writes. */
+static void
+devices_stand_in_dev(void **state)
+{
+	struct scene *scene = *state;
+	struct plan_device devices[] = {
+		{ .src = text("/dev/dri/renderD128"), .dst = text("/dev/gpu"), .rdev = 0xe280 },
+		{ .src = text("/dev/net/tun"), .dst = text("/dev/net/tun"), .dev = 6, .ino = 77 },
+	};
+
+	assert_int_equal(lower(scene), 0);
+	assert_int_equal(find(scene, CONFINE_OP_BIND, "/dev/net/tun"), -1);
+	lowered_done(&scene->lowered);
+	lowered_init(&scene->lowered);
+	scene->plan.devices = devices;
+	scene->plan.devices_len = HL_ARRAY_SIZE(devices);
+	assert_int_equal(lower(scene), 0);
+	const struct confine_op *tun = must(scene, CONFINE_OP_BIND, "/dev/net/tun");
+	assert_int_equal(tun->flags,
+	    CONFINE_OP_DEVICE | CONFINE_OP_FILE | CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC);
+	assert_int_equal(tun->dev, 6);
+	assert_int_equal(tun->ino, 77);
+	assert_int_equal(must(scene, CONFINE_OP_BIND, "/dev/gpu")->size, 0xe280);
+	assert_true(find(scene, CONFINE_OP_BIND, "/dev/gpu") > find(scene, CONFINE_OP_DEV, "/dev"));
+	assert_true(has_line(scene, "device /dev/net/tun"));
+	assert_true(has_line(scene, "device /dev/dri/renderD128 at /dev/gpu"));
+	struct hl_buf bytes;
+	hl_buf_init(&bytes, 1 << 20);
+	assert_int_equal(confine_encode(&scene->lowered.confinement, &bytes, &scene->err), 0);
+	hl_buf_done(&bytes);
+}
+
 int
 main(void)
 {
@@ -536,6 +568,7 @@ main(void)
 		SCENE(more_parts_than_fit_are_refused),
 		SCENE(strict_without_network_has_no_tcp),
 		SCENE(scrub_has_the_user_and_nothing_else),
+		SCENE(devices_stand_in_dev),
 	};
 
 	return cmocka_run_group_tests_name("lower", tests, NULL, NULL);

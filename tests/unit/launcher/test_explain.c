@@ -78,6 +78,7 @@ static const struct sample samples[] = {
 	    "fs: {tmpfs: [{dst: /scratch, size: 1MiB, exec: false, mode: \"1777\"}]}\n" },
 	{ POLICY_FS_DENY, "fs: {deny: [\"/etc/hostname\"]}\n" },
 	{ POLICY_FS_PROTECT, "fs: {protect: [kept]}\n" },
+	{ POLICY_FS_DEVICES, NULL }, /* below: one that this machine has */
 	{ POLICY_FS_HOME, "fs: {home: {kind: persist}}\n" },
 	{ POLICY_FS_LANDLOCK, "fs: {landlock: none}\n" },
 	{ POLICY_NETWORK_MODE, "network: {mode: host}\n" },
@@ -129,6 +130,30 @@ test_u41_no_key_is_silent(void **state)
 				assert_int_equal(fixture->err.code, HLD_20);
 			}
 		}
+	}
+}
+
+/* The same for devices, which a machine has or has not. */
+static void
+test_u41_devices_are_not_silent(void **state)
+{
+	static const char *const paths[] = { "/dev/net/tun", "/dev/fuse", "/dev/kvm", "/dev/hwrng",
+		"/dev/loop0" };
+	struct fixture *fixture = *state;
+	const char *found = NULL;
+	char text[256];
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(paths) && found == NULL; i++)
+		found = access(paths[i], F_OK) == 0 ? paths[i] : NULL;
+	if (found == NULL)
+		skip();
+	for (size_t b = 0; b < HL_ARRAY_SIZE(backends); b++) {
+		snprintf(text, sizeof(text), "%s%sfs: {devices: [%s]}\n", backends[b],
+		    b == 0 ? "local: {isolation: confined}\n" : "", found);
+		HL_AUTO_FREE char *changed = explained(fixture, text, false, false);
+		if (changed == NULL)
+			fail_msg("%s: %s", backends[b], fixture->err.msg);
+		assert_non_null(strstr(changed, found));
 	}
 }
 
@@ -299,6 +324,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_u41_samples_are_complete),
 		cmocka_unit_test_setup_teardown(test_u41_no_key_is_silent, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_u41_devices_are_not_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u131_no_effect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_landlock_on_docker, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scrub_keeps_no_promise, setup, teardown),

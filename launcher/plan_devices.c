@@ -1,0 +1,267 @@
+/*
+ * Devices of the host for the command (fs.devices). A device node is a door into the kernel that no
+ * mount and no mode of a directory stands in front of, so what a policy names is looked at before
+ * anything is built: it is opened without being touched (O_PATH), it has to be a device, to lie in
+ * /dev whatever links led there, and to be none of those that would give the host away
+ * (launcher/devices.def). Judged are number and names, the kernel's own among them, because a node
+ * can be made under any name.
+ */
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "launcher/plan_parts.h"
+
+#include "base/banned.h"
+
+#define ANY UINT32_MAX
+
+struct device_row {
+	uint32_t major, last_major, minor, last_minor;
+	const char *name;
+	const char *reason;
+};
+
+static const struct device_row rows[] = {
+#define DEVICE(major, last_major, minor, last_minor, name, reason) \
+ { major, last_major, minor, last_minor, name, reason },
+#include "launcher/devices.def"
+#undef DEVICE
+};
+
+/* What is forbidden is told by these. */
+struct device_names {
+	const char *asked, *resolved;
+	char kernel[PATH_MAX]; /* "../../devices/virtual/misc/tun"; "" = not known */
+};
+
+static const char *
+last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static bool
+has_name(const struct device_row *row, const struct device_names *names)
+{
+	if (row->name[0] == '\0')
+		return false;
+	if (strchr(row->name, '/') != NULL)
+		return fnmatch(row->name, names->kernel, 0) == 0;
+	return fnmatch(row->name, last_part(names->asked), 0) == 0 ||
+	       fnmatch(row->name, last_part(names->resolved), 0) == 0 ||
+	       fnmatch(row->name, last_part(names->kernel), 0) == 0;
+}
+
+static bool
+has_number(const struct device_row *row, uint64_t rdev)
+{
+	uint32_t number_major = major(rdev), number_minor = minor(rdev);
+
+	return row->major != 0 && number_major >= row->major && number_major <= row->last_major &&
+	       number_minor >= row->minor && number_minor <= row->last_minor;
+}
+
+/* The terminal that the launcher was called from, whatever its number: who reads it reads what the
+ * caller types, and who writes it can answer in the caller's name. */
+static bool
+is_terminal_of_caller(uint64_t rdev)
+{
+	unsigned number = 0;
+	struct stat st;
+
+	for (int fd = 0; fd < 3; fd++)
+		if (isatty(fd) && fstat(fd, &st) == 0 && st.st_rdev == rdev)
+			return true;
+	HL_AUTO_FD int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	/* /dev/tty has a number of its own; that of the terminal is told in the kernel's form of
+	 * it, minor number in the low byte and above the twentieth bit. */
+	if (fd < 0 || syscall(SYS_ioctl, fd, (unsigned long)TIOCGDEV, &number) != 0)
+		return false;
+	return makedev((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xfff00)) == rdev;
+}
+
+/* A disk is read past every permission of its file system. Loop and ram disks hold what somebody
+ * put there for a purpose. */
+static bool
+is_harmless_block(uint64_t rdev)
+{
+	enum {
+		MAJOR_RAM = 1,
+		MAJOR_LOOP = 7
+	};
+
+	return major(rdev) == MAJOR_RAM || major(rdev) == MAJOR_LOOP;
+}
+
+/* The reason of the first row that fits; rdev 0 fits none. */
+static const char *
+find_row(uint64_t rdev, const struct device_names *names)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++)
+		if (has_number(&rows[i], rdev) || has_name(&rows[i], names))
+			return rows[i].reason;
+	return NULL;
+}
+
+static const char *
+find_reason(const struct plan_source *source, struct device_names *names)
+{
+	bool is_block = S_ISBLK(source->mode);
+	char link[64];
+
+	if (is_block)
+		return is_harmless_block(source->rdev) ? NULL : "a disk of this host";
+	if (is_terminal_of_caller(source->rdev))
+		return "the terminal of the caller";
+	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u", major(source->rdev),
+	    minor(source->rdev));
+	ssize_t len = readlink(link, names->kernel, sizeof(names->kernel) - 1);
+	names->kernel[len > 0 ? len : 0] = '\0';
+	return find_row(source->rdev, names);
+}
+
+static int
+forbid(const char *path, const char *why, struct hl_err *err)
+{
+	hl_err_set(err, HLC_76, "device '%.200s' is %s", path, why);
+	return hl_err_help(err, "remove it from fs.devices");
+}
+
+/* Places in /dev that every sandbox has of its own, or where anybody may make a link. */
+static bool
+is_place_of_others(const char *path)
+{
+	static const char *const places[] = { "/dev/fd", "/dev/mqueue", "/dev/pts", "/dev/shm",
+		"/dev/stderr", "/dev/stdin", "/dev/stdout" };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++)
+		if (hl_path_is_beneath(path, places[i]))
+			return true;
+	return false;
+}
+
+/* By what fs.deny says: the built-in list has /dev as a whole, which is why there is fs.devices. */
+static int
+check_denied(const struct fs_scope *scope, const char *asked, const char *resolved,
+    struct hl_err *err)
+{
+	for (size_t i = 0; i < scope->deny.len; i++) {
+		const struct deny_entry *entry = &scope->deny.items[i];
+		if (entry->class != DENY_AUTHORED ||
+		    (!hl_path_is_beneath(asked, entry->path) &&
+			!hl_path_is_beneath(resolved, entry->path)))
+			continue;
+		hl_err_set(err, HLC_72, "device '%.200s' is covered by '%.200s'", asked,
+		    entry->path);
+		err->where = entry->origin.where;
+		return hl_err_help(err, "take it out of fs.deny, or out of fs.devices");
+	}
+	return 0;
+}
+
+static int
+check_device(const struct fs_scope *scope, const char *asked, const struct plan_source *source,
+    struct hl_err *err)
+{
+	struct device_names names = { .asked = asked, .resolved = source->path };
+	struct statvfs fs;
+
+	if (!hl_path_is_beneath(source->path, "/dev")) {
+		hl_err_set(err, HLC_76, "'%.200s' leads to '%.200s', out of /dev", asked,
+		    source->path);
+		return hl_err_help(err, "name the device itself");
+	}
+	if (!S_ISCHR(source->mode) && !S_ISBLK(source->mode)) {
+		hl_err_set(err, HLC_76, "'%.200s' is not a device", asked);
+		return hl_err_help(err,
+		    "name a character or block device, not a directory or file");
+	}
+	const char *reason = find_reason(source, &names);
+	if (reason != NULL)
+		return forbid(asked, reason, err);
+	if (statvfs(source->path, &fs) != 0)
+		return hl_err_sys(err, HLU_10, "cannot use '%.200s'", asked);
+	if ((fs.f_flag & ST_NODEV) != 0)
+		return hl_err_set(err, HLU_10,
+		    "'%.200s' lies in a file system that is mounted with nodev", asked);
+	return check_denied(scope, asked, source->path, err);
+}
+
+static int
+add_device(const struct fs_scope *scope, const struct policy_item *item, struct hl_err *err)
+{
+	HL_AUTO(plan_source_done) struct plan_source source = { 0 };
+	struct plan *plan = scope->plan;
+
+	if (is_place_of_others(item->text))
+		return forbid(item->text, "in a part of /dev that every sandbox has of its own",
+		    err);
+	if (plan_source_resolve(item->text, &source, err) != 0) {
+		const struct device_names names = { .asked = item->text, .resolved = item->text };
+		/* What is never given is that also where this host has none. */
+		const char *reason = find_row(0, &names);
+		if (reason != NULL)
+			return forbid(item->text, reason, err);
+		return hl_err_help(err, "name only devices that this host has, or let the policy "
+					"say devices: {allowed: [...], default: []}");
+	}
+	if (check_device(scope, item->text, &source, err) != 0)
+		return -1;
+	struct plan_device *device = &plan->devices[plan->devices_len];
+	*device = (struct plan_device){
+		.dst = strdup(item->text),
+		.src = HL_TAKE_PTR(source.path),
+		.dev = source.dev,
+		.ino = source.ino,
+		.rdev = source.rdev,
+		.origin = item->origin,
+	};
+	plan->devices_len++;
+	return device->dst != NULL ? 0 : hl_err_oom(err);
+}
+
+static int
+compare_devices(const void *a, const void *b)
+{
+	const struct plan_device *left = a, *right = b;
+
+	return strcmp(left->dst, right->dst);
+}
+
+int
+plan_devices(const struct fs_scope *scope, struct hl_err *err)
+{
+	const struct policy_value *value = policy_get(scope->policy, POLICY_FS_DEVICES);
+	struct plan *plan = scope->plan;
+
+	if (value->items_len == 0)
+		return 0;
+	if (value->items_len > PLAN_DEVICES_MAX)
+		return hl_err_set(err, HLI_03, "more than %d devices", PLAN_DEVICES_MAX);
+	plan->devices = calloc(value->items_len, sizeof(*plan->devices));
+	if (plan->devices == NULL)
+		return hl_err_oom(err);
+	for (size_t i = 0; i < value->items_len; i++) {
+		if (add_device(scope, &value->items[i], err) == 0)
+			continue;
+		if (err->where.file == NULL)
+			err->where = value->items[i].origin.where;
+		return hl_err_wrap(err, "fs.devices");
+	}
+	qsort(plan->devices, plan->devices_len, sizeof(*plan->devices), compare_devices);
+	return 0;
+}

@@ -1,0 +1,222 @@
+/*
+ * Devices of the plan: which are given, and which never, by number and by name. As root the test
+ * makes nodes of its own in /dev, since a name tells little; what needs them is skipped elsewhere.
+ */
+#include <sys/sysmacros.h>
+
+#include "plan_fixture.h"
+
+#define ANY UINT32_MAX
+
+static const struct {
+	uint32_t major, last_major, minor, last_minor;
+	const char *name, *reason;
+} rows[] = {
+#define DEVICE(major, last_major, minor, last_minor, name, reason) \
+ { major, last_major, minor, last_minor, name, reason },
+#include "launcher/devices.def"
+#undef DEVICE
+};
+
+static const char *
+devices_text(const char *path)
+{
+	static char text[PATH_MAX + 64];
+
+	snprintf(text, sizeof(text), "fs: {devices: [\"%s\"]}\n", path);
+	return text;
+}
+
+/* "/dev/hl-test-PID-name", and gone when the program ends as it should. */
+static char *
+node_of(char path[128], const char *name)
+{
+	snprintf(path, 128, "/dev/hl-test-%d-%s", (int)getpid(), name);
+	return path;
+}
+
+static bool
+make_node(char path[128], const char *name, mode_t kind, dev_t number)
+{
+	return mknod(node_of(path, name), kind | 0666, number) == 0;
+}
+
+static void
+test_table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		assert_true(rows[i].major <= rows[i].last_major);
+		assert_true(rows[i].minor <= rows[i].last_minor);
+		assert_true(rows[i].reason[0] != '\0');
+		assert_true(rows[i].major != 0 || rows[i].name[0] != '\0');
+		if (i == 0)
+			continue;
+		assert_true(rows[i - 1].major <= rows[i].major);
+		if (rows[i - 1].major == rows[i].major && rows[i].major != 0)
+			assert_true(rows[i - 1].last_minor < rows[i].minor);
+		if (rows[i].major == 0)
+			assert_true(strcmp(rows[i - 1].name, rows[i].name) < 0);
+	}
+}
+
+/* Names alone are enough, whether this host has them or not. */
+static void
+test_never(void **state)
+{
+	static const char *const names[] = { "/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg",
+		"/dev/nvme0", "/dev/sg0", "/dev/input/event0", "/dev/console", "/dev/tty1",
+		"/dev/loop-control", "/dev/userfaultfd", "/dev/watchdog0", "/dev/null" };
+	static const char *const places[] = { "/dev/pts/0", "/dev/shm/x", "/dev/fd/0",
+		"/dev/stdin" };
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(names); i++)
+		assert_refused(fixture, devices_text(names[i]), HLC_76, names[i]); /* HLC-76 */
+	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++)
+		assert_refused(fixture, devices_text(places[i]), HLC_76, "of its own");
+	assert_refused(fixture, devices_text("/dev/hl-no-such-device"), HLU_10, "cannot use");
+	assert_planned(fixture, "fs: {devices: []}\n");
+	assert_int_equal(fixture->plan.devices_len, 0);
+}
+
+/* Under a name that says nothing. */
+static void
+test_numbers(void **state)
+{
+	static const struct {
+		mode_t kind;
+		unsigned major, minor;
+		const char *word; /* NULL: given */
+	} nodes[] = {
+		{ S_IFCHR, 1, 1, "memory" },
+		{ S_IFCHR, 1, 11, "log" },
+		{ S_IFCHR, 4, 1, "console" },
+		{ S_IFCHR, 7, 128, "consoles" },
+		{ S_IFCHR, 10, 130, "restarts" },
+		{ S_IFCHR, 10, 223, "keyboard" },
+		{ S_IFCHR, 10, 237, "disks" },
+		{ S_IFCHR, 13, 65, "keyboards" },
+		{ S_IFCHR, 21, 3, "disks" },
+		{ S_IFCHR, 137, 5, "terminal" },
+		{ S_IFBLK, 8, 0, "disk" },
+		{ S_IFBLK, 253, 0, "disk" },
+		{ S_IFBLK, 259, 1, "disk" },
+		{ S_IFBLK, 7, 200, NULL },
+		{ S_IFCHR, 10, 200, NULL },
+		{ S_IFCHR, 10, 229, NULL },
+		{ S_IFCHR, 226, 128, NULL },
+	};
+	struct fixture *fixture = *state;
+	char path[128];
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(nodes); i++) {
+		dev_t number = makedev(nodes[i].major, nodes[i].minor);
+		if (!make_node(path, "node", nodes[i].kind, number))
+			skip();
+		int status = plan_of(fixture, devices_text(path));
+		unlink(path);
+		if (nodes[i].word == NULL && status != 0)
+			fail_msg("%u:%u: %s", nodes[i].major, nodes[i].minor, fixture->err.msg);
+		if (nodes[i].word == NULL) {
+			assert_int_equal(fixture->plan.devices_len, 1);
+			assert_string_equal(fixture->plan.devices[0].dst, path);
+			assert_string_equal(fixture->plan.devices[0].src, path);
+			assert_int_equal(fixture->plan.devices[0].rdev, number);
+			continue;
+		}
+		if (status == 0)
+			fail_msg("%u:%u was given", nodes[i].major, nodes[i].minor);
+		assert_int_equal(fixture->err.code, HLC_76);
+		assert_non_null(strstr(fixture->err.msg, nodes[i].word));
+	}
+}
+
+/* What is in /dev and no device, and what is not in /dev. */
+static void
+test_places(void **state)
+{
+	struct fixture *fixture = *state;
+	char file[128], link[128], node[128];
+
+	if (mkdir(node_of(file, "dir"), 0755) != 0)
+		skip();
+	int status = plan_of(fixture, devices_text(file));
+	rmdir(file);
+	assert_int_equal(status, -1);
+	assert_int_equal(fixture->err.code, HLC_76);
+	assert_non_null(strstr(fixture->err.msg, "not a device"));
+
+	assert_int_equal(symlink("/etc/passwd", node_of(link, "link")), 0);
+	status = plan_of(fixture, devices_text(link));
+	unlink(link);
+	assert_int_equal(status, -1);
+	assert_int_equal(fixture->err.code, HLC_76);
+	assert_non_null(strstr(fixture->err.msg, "out of /dev"));
+
+	/* A link that stays in /dev: the device is what it leads to, under the name that is asked.
+	 */
+	if (!make_node(node, "node", S_IFCHR, makedev(10, 200)))
+		skip();
+	assert_int_equal(symlink(strrchr(node, '/') + 1, link), 0);
+	status = plan_of(fixture, devices_text(link));
+	unlink(link);
+	assert_int_equal(status, 0);
+	assert_string_equal(fixture->plan.devices[0].src, node);
+	assert_string_equal(fixture->plan.devices[0].dst, link);
+
+	/* What fs.deny covers is not given. */
+	char text[512];
+	snprintf(text, sizeof(text), "fs: {deny: [\"%s\"], devices: [\"%s\"]}\n", node, node);
+	status = plan_of(fixture, text);
+	unlink(node);
+	assert_int_equal(status, -1);
+	assert_int_equal(fixture->err.code, HLC_72);
+}
+
+/* The caller's terminal, by its number: names of it there can be many. */
+static void
+test_terminal(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stat st;
+	char path[128];
+	int saved = dup(0);
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+		skip();
+	int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(slave >= 0 && saved >= 0 && fstat(slave, &st) == 0);
+	if (!make_node(path, "tty", S_IFCHR, st.st_rdev)) {
+		close(slave);
+		close(master);
+		skip();
+	}
+	assert_int_equal(plan_of(fixture, devices_text(path)), -1);
+	assert_non_null(strstr(fixture->err.msg, "a terminal of somebody"));
+	assert_int_equal(dup2(slave, 0), 0);
+	int status = plan_of(fixture, devices_text(path));
+	assert_int_equal(dup2(saved, 0), 0);
+	unlink(path);
+	close(slave);
+	close(master);
+	close(saved);
+	assert_int_equal(status, -1);
+	assert_int_equal(fixture->err.code, HLC_76);
+	assert_non_null(strstr(fixture->err.msg, "the terminal of the caller"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test_setup_teardown(test_never, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_places, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_terminal, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
