@@ -2,6 +2,7 @@
  * Attempts on files: what may not be read, what may not be written, devices, limits of space and of
  * number.
  */
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -287,6 +288,20 @@ dev_tun(void)
 	return try_open("/dev/net/tun", O_RDWR);
 }
 
+/* A node that everybody may open, of a driver that answers everybody (TUNGETFEATURES). */
+static long
+dev_planted(void)
+{
+	unsigned features;
+	int fd = open(tagged("/dev/hl-attack-"), O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return -(long)errno;
+	long status = answer(ioctl(fd, (int)0x800454cfU, &features));
+	close(fd);
+	return status;
+}
+
 static long
 dev_vsock(void)
 {
@@ -489,6 +504,7 @@ const struct attempt attempts_files[] = {
 	{ "dev_loop", dev_loop, 0 },
 	{ "dev_uffd", dev_uffd, 0 },
 	{ "dev_tun", dev_tun, 0 },
+	{ "dev_planted", dev_planted, 0 },
 	{ "dev_vsock", dev_vsock, 0 },
 	{ "fork_many", fork_many, 0 },
 	{ "many_files", many_files, 0 },

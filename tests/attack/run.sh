@@ -67,8 +67,9 @@ wait_until 10 test -s "$TMP/planted" || fail "something is planted"
 read -r PORT KEY PLANTED <"$TMP/planted"
 planted=("/tmp/hl-attack-$TAG" "/dev/shm/hl-attack-$TAG" "/run/hl-attack-$TAG"
 	"/var/lib/hl-attack-$TAG" "/root/.hl-attack-$TAG")
+node=/dev/hl-attack-$TAG
 cleanup() {
-	rm -f "${planted[@]}"
+	rm -f "${planted[@]}" "$node"
 	exec 9>&-
 	wait "$PLANT_PID"
 	rm -rf "$TMP"
@@ -78,6 +79,9 @@ for file in "${planted[@]}"; do
 	echo canary >"$file" 2>/dev/null
 done
 chmod 600 "/var/lib/hl-attack-$TAG" 2>/dev/null
+
+has_node=false
+mknod -m 666 "$node" c 10 200 2>/dev/null && (exec 3<>"$node") 2>/dev/null && has_node=true
 
 prepare() {
 	as "$1" true
@@ -149,6 +153,7 @@ confined=$(level_policy confined confined default)
 strict=$(level_policy strict strict strict)
 open=$(level_policy open confined none)
 loose=$(level_policy loose confined default 2000 4096 256MiB 256MiB true '[]')
+device=$(sed "s,^id:.*,id: attack/device,; s,^fs:,&\n  devices: [$node]," "$confined" | policy device)
 scrub=$(policy scrub <<Y
 version: 1
 id: attack/scrub
@@ -171,6 +176,12 @@ for caller in $CALLERS; do
 	must_work "$caller without the filter" open "$answers"
 	is "$caller without the filter: caller_key" "$(sed -n 's/^caller_key //p' <<<"$answers")" ENOKEY
 	must_work "$caller with the limit given away" loose "$(inside "$caller" "$loose")"
+
+	if $has_node; then
+		must_work "$caller with the device in the policy" device "$(inside "$caller" "$device")"
+	else
+		skip "$caller with the device in the policy" "no node of it can be made and opened here"
+	fi
 
 	# Without a boundary nothing of this is stopped, and that is what is promised: whatever the
 	# command's user may do on the host, it may do here.

@@ -115,6 +115,15 @@ try_ioctl(char **words)
 	return outcome(syscall(SYS_ioctl, 0, number(words[0]), &byte));
 }
 
+/* RNDGETENTCNT (random(4)): an ioctl that everybody may make on a device. */
+static int
+try_entropy(char **words)
+{
+	int count, fd = open(words[0], O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? errno : outcome(ioctl(fd, (int)0x80045200U, &count));
+}
+
 static int
 try_clone(char **words)
 {
@@ -329,6 +338,7 @@ static const struct attempt attempts[] = {
 	{ "capability", 1, try_capability },
 	{ "clone", 1, try_clone },
 	{ "create", 1, try_create },
+	{ "entropy", 1, try_entropy },
 	{ "execute", 1, try_execute },
 	{ "fastopen", 0, try_fastopen },
 	{ "fill", 2, try_fill },

@@ -160,6 +160,56 @@ test_masks(void **state)
 	assert_int_equal(unlink(below("data/new")), 0);
 }
 
+static struct confine_op *
+bind_random(struct launch_lock *lock, uint32_t flags)
+{
+	struct stat st;
+
+	launch_lock_full(lock);
+	assert_int_equal(stat("/dev/urandom", &st), 0);
+	struct confine_op *op = launch_op(lock, CONFINE_OP_BIND, "/dev/urandom", "/dev/hl/random",
+	    flags | CONFINE_OP_FILE | CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC);
+	op->size = (flags & CONFINE_OP_DEVICE) != 0 ? st.st_rdev : 0;
+	return op;
+}
+
+/* A device of the host: read, written and asked by ioctl(2) through a mount that is read-only; and
+ * nothing else may be bound so. */
+static void
+test_devices(void **state)
+{
+	struct launch_lock lock;
+
+	(void)state;
+	launch_lock_full(&lock);
+	assert_int_equal(attempt(&lock, "read", "/dev/hl/random"), ENOENT);
+	bind_random(&lock, CONFINE_OP_DEVICE);
+	assert_int_equal(attempt(&lock, "read", "/dev/hl/random"), 0);
+	assert_int_equal(launch_attempt(&lock, "open", "/dev/hl/random", "w"), 0);
+	assert_int_equal(attempt(&lock, "entropy", "/dev/hl/random"), 0);
+	assert_int_equal(attempt(&lock, "create", "/dev/hl/new"), EROFS);
+	/* Landlock stands before it as before the rest of /dev. */
+	bind_random(&lock, CONFINE_OP_DEVICE);
+	for (size_t i = 0; i < lock.confinement.rules_len; i++)
+		if (strcmp(lock.rules[i].path, "/dev") == 0)
+			lock.rules[i].access = CONFINE_READ;
+	assert_int_equal(launch_attempt(&lock, "open", "/dev/hl/random", "w"), EACCES);
+	/* The same file bound as one that is no device cannot be opened. */
+	bind_random(&lock, 0);
+	assert_int_equal(attempt(&lock, "read", "/dev/hl/random"), EACCES);
+	/* Another device than the host looked at, and what is none. */
+	bind_random(&lock, CONFINE_OP_DEVICE)->size++;
+	launch_refused(&lock, CONFINE_STEP_SOURCE, ESTALE, "/dev/urandom");
+	struct confine_op *op = bind_random(&lock, CONFINE_OP_DEVICE);
+	struct stat st;
+	assert_int_equal(stat(below("data/file"), &st), 0);
+	op->src = below("data/file");
+	op->dev = st.st_dev;
+	op->ino = st.st_ino;
+	op->size = st.st_rdev;
+	launch_refused(&lock, CONFINE_STEP_SOURCE, ESTALE, below("data/file"));
+}
+
 static void
 test_proc(void **state)
 {
@@ -433,6 +483,7 @@ main(void)
 		cmocka_unit_test(test_noexec),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_masks),
+		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_proc),
 		cmocka_unit_test(test_proc_sys_as_root),
 		cmocka_unit_test(test_bound_root),

@@ -128,6 +128,33 @@ like "U118 a covered directory is empty and read-only" "$out" 'Read-only'
 unlike "and shows nothing" "$out" key
 is "its neighbour is there (sibling)" "$(as root "$LAUNCH" --policy "$deny" -- cat "$at/open/key")" shown
 
+# --- devices
+node=/dev/hl-test-$$
+if mknod -m 666 "$node" c 10 200 2>/dev/null && (exec 3<>"$node") 2>/dev/null; then
+	trap 'docker_down; rm -rf "$TMP" "$node"' EXIT
+	device=$(docker_policy device <<Y
+level: baseline@1
+process: {user: "1000:1000"}
+fs: {devices: [$node]}
+Y
+	)
+	like "a device that the policy does not name is not there" \
+		"$(run -- sh -c "exec 3<>$node" 2>&1)" "No such file|nonexistent|Permission|Read-only"
+	status_is "and one that it names can be used (sibling)" 0 \
+		as root "$LAUNCH" --policy "$device" -- sh -c "exec 3<>$node"
+	is "as the host's" "$(as root "$LAUNCH" --policy "$device" -- stat -c '%t:%T %a' "$node")" 'a:c8 666'
+	status_is "one that is not its own cannot be made of it" 1 \
+		as root "$LAUNCH" --policy "$device" -- mknod /tmp/node c 10 200
+	status_is "--device on the command line is a loosening" 125 \
+		as root "$LAUNCH" --policy "$base" --engine-arg="--device=$node" -- true
+	like "and is told so" "$out" 'fs.devices.*HLC-15'
+	status_is "one that the policy has already is not" 0 \
+		as root "$LAUNCH" --policy "$device" --engine-arg="--device=$node" -- sh -c "exec 3<>$node"
+else
+	skip "devices" "no node of one can be made and opened here"
+fi
+rm -f "$node"
+
 # --- limits
 out=$(run -- sh -c 'cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null')
 is "U32 the kernel has the limit" "$out" 64
