@@ -18,18 +18,42 @@
 
 #include "base/banned.h"
 
-/* A part of a mount that is to be a mount of its own. */
+/* A writable directory of the host's: a mount, or a home that is one. Strings of the plan. */
+struct shared {
+	const char *src, *dst;
+	bool is_exec, is_home;
+};
+
+/* A part of one that is to be a mount of its own. */
 struct part {
-	size_t mount;     /* index of the mount that shows it */
-	const char *path; /* beneath the mount's source */
+	struct shared of;
+	const char *path; /* beneath its source */
 	bool is_writable;
 	const struct hl_origin *origin;
 };
 
+/* plan->mounts[index]; false when nothing in it can be written. */
+static bool
+share_mount(const struct plan *plan, size_t index, struct shared *ret_shared)
+{
+	const struct plan_mount *mount = &plan->mounts[index];
+
+	*ret_shared = (struct shared){ mount->src, mount->dst, mount->is_exec, false };
+	return mount->is_writable && !mount->is_file && !mount->is_volume;
+}
+
+/* Whatever is in a home that is kept for this policy's commands alone, nobody else runs. */
+static bool
+share_home(const struct plan *plan, struct shared *ret_shared)
+{
+	*ret_shared = (struct shared){ plan->home.src, plan->home.path, true, true };
+	return plan->home.kind == PLAN_HOME_BIND && plan->home.src != NULL;
+}
+
 static int
 repeat(struct plan *plan, const struct part *part, struct hl_err *err)
 {
-	const struct plan_mount *mount = &plan->mounts[part->mount];
+	const struct shared *of = &part->of;
 	HL_AUTO(plan_source_done) struct plan_source source = { 0 };
 
 	if (plan_source_resolve(part->path, &source, err) != 0)
@@ -38,9 +62,9 @@ repeat(struct plan *plan, const struct part *part, struct hl_err *err)
 		return hl_err_set(err, HLC_74, "'%s' is, or lies behind, a symbolic link",
 		    part->path);
 	struct plan_mount copy = {
-		.dst = hl_path_normalise(mount->dst, part->path + strlen(mount->src) + 1),
+		.dst = hl_path_normalise(of->dst, part->path + strlen(of->src) + 1),
 		.is_writable = part->is_writable,
-		.is_exec = mount->is_exec,
+		.is_exec = of->is_exec,
 		.is_file = !source.is_dir,
 		.is_part = true,
 		.dev = source.dev,
@@ -73,7 +97,7 @@ protect(struct plan *plan, const struct part *thing, struct hl_err *err)
 	struct part part = *thing;
 	part.path = path;
 	part.is_writable = true;
-	size_t start = strlen(plan->mounts[thing->mount].src) + 1;
+	size_t start = strlen(thing->of.src) + 1;
 	for (char *p = path + start; (p = strchr(p, '/')) != NULL; p++) {
 		*p = '\0';
 		int rc = repeat(plan, &part, err);
@@ -85,10 +109,10 @@ protect(struct plan *plan, const struct part *thing, struct hl_err *err)
 }
 
 static int
-protect_folder(struct plan *plan, size_t index, const char *folder, struct hl_err *err)
+protect_folder(struct plan *plan, const struct shared *of, const char *folder, struct hl_err *err)
 {
 	const struct hl_origin origin = plan_built_in();
-	const struct part part = { .mount = index, .path = folder, .origin = &origin };
+	const struct part part = { .of = *of, .path = folder, .origin = &origin };
 
 	return protect(plan, &part, err);
 }
@@ -99,14 +123,16 @@ judge_file(const struct fs_scope *scope, size_t index, const char *file, struct 
 {
 	struct plan *plan = scope->plan;
 	const char *src = plan->mounts[index].src;
+	struct shared of;
 
+	(void)share_mount(plan, index, &of);
 	HL_AUTO_FREE char *folder = strdup(file);
 	if (folder == NULL)
 		return hl_err_oom(err);
 	char *mark = strstr(folder + strlen(src), "/.hermes/");
 	if (mark != NULL) {
 		mark[strlen("/.hermes")] = '\0';
-		return protect_folder(plan, index, folder, err);
+		return protect_folder(plan, &of, folder, err);
 	}
 	if (!plan_is_enforced(scope->policy))
 		return 0; /* told by plan_notes(); covered inside by plan->deny */
@@ -146,45 +172,50 @@ close_directory(const struct fs_scope *scope, const char *directory, const char 
 	return 0;
 }
 
+/* 0: it is there, and read-only inside; 1: nobody can make it. */
+static int
+protect_hermes(const struct fs_scope *scope, const struct shared *of, struct hl_err *err)
+{
+	HL_AUTO_FREE char *folder = hl_path_normalise(of->src, ".hermes");
+
+	if (folder == NULL)
+		return hl_err_oom(err);
+	int rc = close_directory(scope, of->src, folder, err);
+	return rc == 0 ? protect_folder(scope->plan, of, folder, err) : rc;
+}
+
 /* `.hermes` of a writable mount, also when no policy came from it: a run that begins there looks
  * there. */
 static int
 protect_mounts(const struct fs_scope *scope, size_t mounts_len, struct hl_err *err)
 {
 	struct plan *plan = scope->plan;
+	struct shared of;
 
 	for (size_t i = 0; i < mounts_len; i++) {
-		const struct plan_mount *mount = &plan->mounts[i];
-		if (!mount->is_writable || mount->is_file || mount->is_volume)
+		if (!share_mount(plan, i, &of))
 			continue;
-		HL_AUTO_FREE char *folder = hl_path_normalise(mount->src, ".hermes");
-		if (folder == NULL)
-			return hl_err_oom(err);
-		int rc = close_directory(scope, mount->src, folder, err);
-		if (rc < 0 || (rc == 0 && protect_folder(plan, i, folder, err) != 0))
+		int rc = protect_hermes(scope, &of, err);
+		if (rc < 0)
 			return -1;
 		plan->mounts[i].lacks_folder = rc > 0 && !request_starts(scope->request);
 	}
-	if (plan->home.kind != PLAN_HOME_BIND || plan->home.src == NULL)
-		return 0;
-	HL_AUTO_FREE char *folder = hl_path_normalise(plan->home.src, ".hermes");
-	if (folder == NULL)
-		return hl_err_oom(err);
-	return close_directory(scope, plan->home.src, folder, err) < 0 ? -1 : 0;
+	return share_home(plan, &of) && protect_hermes(scope, &of, err) < 0 ? -1 : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------
  * fs.protect
  */
-/* 1: the mount shows path; 0: another mount has its place. */
+/* 1: it shows path; 0: another mount has its place. */
 static int
-shows(const struct plan *plan, size_t index, const char *path, struct hl_err *err)
+shows(const struct plan *plan, const struct shared *of, const char *path, struct hl_err *err)
 {
-	const struct plan_mount *mount = &plan->mounts[index];
-	HL_AUTO_FREE char *dst = hl_path_normalise(mount->dst, path + strlen(mount->src) + 1);
+	HL_AUTO_FREE char *dst = hl_path_normalise(of->dst, path + strlen(of->src) + 1);
 	if (dst == NULL)
 		return hl_err_oom(err);
 	const struct plan_mount *best = plan_mount_at(plan, dst);
+	if (of->is_home && (best == NULL || strlen(best->dst) < strlen(of->dst)))
+		return 1;
 	return best != NULL && best->is_writable && hl_path_is_beneath(path, best->src) &&
 	       strcmp(path + strlen(best->src), dst + strlen(best->dst)) == 0;
 }
@@ -211,20 +242,20 @@ look_at(const char *path, struct stat *ret_st, const struct hl_origin *origin, s
 /* What is a link cannot be kept as it is: the link could be replaced. Refused when somebody asked
  * for it, left out of the built-in list. */
 static int
-protect_listed(struct plan *plan, size_t index, const struct policy_item *item, bool is_asked,
-    struct hl_err *err)
+protect_listed(struct plan *plan, const struct shared *of, const struct policy_item *item,
+    bool is_asked, struct hl_err *err)
 {
 	struct stat st;
-	HL_AUTO_FREE char *path = hl_path_normalise(plan->mounts[index].src, item->text);
+	HL_AUTO_FREE char *path = hl_path_normalise(of->src, item->text);
 
 	if (path == NULL)
 		return hl_err_oom(err);
 	int found = look_at(path, &st, &item->origin, err);
 	if (found == 1)
-		found = shows(plan, index, path, err);
+		found = shows(plan, of, path, err);
 	if (found != 1)
 		return found;
-	const struct part part = { .mount = index, .path = path, .origin = &item->origin };
+	const struct part part = { .of = *of, .path = path, .origin = &item->origin };
 	if (!S_ISLNK(st.st_mode)) {
 		if (protect(plan, &part, err) == 0)
 			return 0;
@@ -246,13 +277,14 @@ plan_protect_paths(const struct fs_scope *scope, struct hl_err *err)
 	const struct policy_value *value = policy_get(scope->policy, POLICY_FS_PROTECT);
 	struct plan *plan = scope->plan;
 	size_t mounts_len = plan->mounts_len;
+	struct shared of;
 
-	for (size_t i = 0; i < mounts_len; i++) {
-		const struct plan_mount *mount = &plan->mounts[i];
-		if (!mount->is_writable || mount->is_file || mount->is_volume)
+	for (size_t i = 0; i <= mounts_len; i++) {
+		if (!(i < mounts_len ? share_mount(plan, i, &of) : share_home(plan, &of)))
 			continue;
 		for (size_t k = 0; k < value->items_len; k++)
-			if (protect_listed(plan, i, &value->items[k], value->is_explicit, err) != 0)
+			if (protect_listed(plan, &of, &value->items[k], value->is_explicit, err) !=
+			    0)
 				return -1;
 	}
 	return 0;

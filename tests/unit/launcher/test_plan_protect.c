@@ -149,6 +149,36 @@ test_a_directory_without_policy_is_closed(void **state)
 	assert_refused(fixture, "", HLC_74, ".hermes");
 }
 
+/* U125: a home that is a directory of the host's is one of the directories that are written. */
+static void
+test_a_home_of_the_host(void **state)
+{
+	struct fixture *fixture = *state;
+	char text[256], inside[256];
+
+	make_dir(at(fixture, "agent/.git/hooks"));
+	make_file(at(fixture, "agent/.bashrc"), "own\n");
+	snprintf(text, sizeof(text),
+	    "version: 1\nid: test/plan\nlevel: open@1\nlocal: {isolation: confined}\n"
+	    "fs: {home: {kind: bind, src: %s}}\n",
+	    at(fixture, "agent"));
+	make_dir(at(fixture, "policies"));
+	make_file(at(fixture, "policies/p.yaml"), text);
+	assert_int_equal(load_file(fixture, at(fixture, "policies/p.yaml")), 0);
+	fixture->request.verb = VERB_RUN;
+	assert_int_equal(build_plan(fixture), 0);
+	static const char *const kept[] = { ".bashrc", ".git/hooks", ".hermes" };
+	for (size_t i = 0; i < HL_ARRAY_SIZE(kept); i++) {
+		snprintf(inside, sizeof(inside), "%s/%s", fixture->plan.home.path, kept[i]);
+		const struct plan_mount *mount = mount_of(fixture, inside);
+		assert_true(mount != NULL && !mount->is_writable);
+	}
+	/* On the way to one of them, and as before. */
+	snprintf(inside, sizeof(inside), "%s/.git", fixture->plan.home.path);
+	const struct plan_mount *way = mount_of(fixture, inside);
+	assert_true(way != NULL && way->is_writable && way->is_part);
+}
+
 /* process.seccomp.deny: names of the table, in any file, and HLU-01 for others. */
 static void
 test_denied_calls(void **state)
@@ -181,6 +211,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_directory_without_policy_is_closed, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(test_a_home_of_the_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_denied_calls, setup, teardown),
 	};
 
