@@ -255,7 +255,7 @@ test_hermes_40_timeout_and_cancel(void **state)
 	room_leave(&room);
 }
 
-/* U67, hermes W16: a call's own tree ends with it, however it hides, and no other call's. */
+/* U67, hermes 44, W16: a call's own tree ends with it, however it hides, and no other call's. */
 static void
 test_u67_a_timeout_ends_the_tree(void **state)
 {
@@ -281,6 +281,7 @@ test_u67_a_timeout_ends_the_tree(void **state)
 	room_leave(&room);
 }
 
+/* hermes 46: no other directory is taken for one that is gone, and nothing is started. */
 static void
 test_cwd_that_is_missing_is_hlb_05(void **state)
 {
@@ -315,6 +316,7 @@ test_cwd_that_is_missing_is_hlb_05(void **state)
 	room_leave(&room);
 }
 
+/* hermes 35: without a bash a call says so, and the session is there for the next. */
 static void
 test_no_bash_is_hlb_15(void **state)
 {
@@ -332,6 +334,9 @@ test_no_bash_is_hlb_15(void **state)
 	room_wait(&room);
 	assert_int_equal(turn.result->status, 127);
 	assert_int_equal(turn.result->err.code, HLB_15);
+	turn_done(&turn);
+	room_run(&room, &turn, "echo on");
+	assert_string_equal(turn.out.data, "on\n");
 	turn_done(&turn);
 	hl_strv_done(&env);
 	room_leave(&room);

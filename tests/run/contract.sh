@@ -86,6 +86,17 @@ for caller in $CALLERS; do
 		is "$caller: $signal is forwarded" "$status" 55
 	done
 
+	# hermes 43: an interrupt from the terminal is the whole tree's end.
+	as_exec "$caller" env --default-signal=INT "$LAUNCH" --policy "$base" -- \
+		sh -c 'setsid sleep 86305 & sleep 86305 & echo up; wait' >"$TMP/up.$caller" 2>/dev/null &
+	pid=$!
+	wait_until 10 grep -qs up "$TMP/up.$caller" || fail "$caller: hermes 43 it began"
+	kill -INT $pid
+	status=0
+	wait $pid || status=$?
+	is "$caller: hermes 43 an interrupt is told" "$status" 130
+	if wait_until 5 no_sleepers 86305; then pass "$caller: hermes 43 and nothing is left"; else fail "$caller: hermes 43 and nothing is left"; fi
+
 	as_exec "$caller" "$LAUNCH" --policy "$base" -- sh -c 'echo up; setsid sleep 86303 & sleep 86303' >"$TMP/up.$caller" 2>/dev/null &
 	pid=$!
 	wait_until 10 grep -qs up "$TMP/up.$caller" || fail "$caller: it began, to be killed"

@@ -53,6 +53,39 @@ for caller in $CALLERS; do
 		like "$caller: U08 $name passes when listed" "$out" "^$name=v$"
 	done
 
+	# Names of any case, of other programs' tricks, and those that no list can know.
+	out=$(openai_api_key=canary-61 _HERMES_FORCE_OPENAI_API_KEY=canary-62 NOUS_API_KEY=canary-13 \
+		AZURE_OPENAI_API_KEY=canary-13 BWS_ACCESS_TOKEN=canary-13 WHAT_NOBODY_LISTED=canary-13 \
+		VIRTUAL_ENV=/canary-64 CONDA_PREFIX=/canary-64 PYTHONHOME=/canary-64 \
+		PYTHONPATH=/repo:/site:/canary-65 run "$LAUNCH" --policy "$plain" -- env)
+	for case in 61 62 W13 64 65; do
+		unlike "$caller: hermes $case nothing of it is inside" "$out" "canary-${case#W}"
+	done
+	unlike "$caller: hermes 62 nor the name that it would force" "$out" 'OPENAI'
+	for name in openai_api_key OpenAI_Api_Key _HERMES_FORCE_OPENAI_API_KEY PYTHONPATH PYTHONHOME; do
+		forced=$(make_policy forced "$name")
+		status_is "$caller: hermes 61 to 65 $name cannot be listed" 125 run "$LAUNCH" --policy "$forced" -- true
+		like "$caller: hermes 61 to 65 $name: and why" "$out" "$name, which"
+	done
+	listed=$(make_policy listed 'VIRTUAL_ENV, SERVICE_TOKEN')
+	out=$(VIRTUAL_ENV=/v SERVICE_TOKEN=s run "$LAUNCH" --policy "$listed" -- sh -c 'echo $VIRTUAL_ENV $SERVICE_TOKEN')
+	is "$caller: hermes 64 67 what is listed passes (sibling)" "$out" '/v s'
+	out=$(SERVICE_TOKEN=s run "$LAUNCH" --policy "$plain" -- sh -c 'echo "${SERVICE_TOKEN-none}"')
+	is "$caller: hermes 67 and passes by no other policy" "$out" none
+	path=$(make_policy path PATH)
+	out=$(PATH=/opt/first:/usr/bin:/bin:/usr/bin run "$LAUNCH" --policy "$path" -- sh -c 'echo $PATH')
+	is "$caller: hermes 68 a PATH that is listed is the caller's, as it is" "$out" /opt/first:/usr/bin:/bin:/usr/bin
+	out=$(PATH=/opt/first:/usr/bin:/bin run "$LAUNCH" --policy "$plain" -- sh -c 'echo $PATH')
+	is "$caller: hermes 68 else it is ours" "$out" "$(run "$LAUNCH" --policy "$plain" -- sh -c 'echo $PATH')"
+	unlike "$caller: hermes 68 without the caller's" "$out" '/opt/first'
+
+	# hermes W14: the files that have credentials, in a home of the caller's own.
+	out=$(run "$LAUNCH" --policy "$plain" -- sh -c 'cat ~/.aws/credentials ~/.ssh/id_* ~/.hermes/.env /etc/shadow 2>/dev/null; ls -A ~ | grep -v "^\.hermes$"')
+	is "$caller: hermes W14 no file with credentials is there" "$out" ""
+	# hermes W15: without a word of the policy there is a limit all the same.
+	run "$LAUNCH" --result "$TMP/work.$caller/limits" --policy "$plain" -- true
+	like "$caller: hermes W15 a limit of processes is in force" "$(cat "$TMP/work.$caller/limits")" 'limits_applied.*pids'
+
 	printf 'echo PWNED\n' >"$TMP/be"
 	out=$(as "$caller" env "BASH_FUNC_ls%%=() { echo PWNED; }" BASH_ENV="$TMP/be" ENV="$TMP/be" \
 		PROMPT_COMMAND='echo PWNED' PS4=PWNED LD_PRELOAD=/nonexistent.so LD_AUDIT=/nonexistent.so \

@@ -76,6 +76,16 @@ ok(name("U71 the window keeps head and tail and counts what it left out"),
    len(r["stdout"]) + len(r["stdout_tail"]) + r["omitted"]["stdout"] == 100000 and
    len(r["stdout"]) + len(r["stdout_tail"]) <= 4096 and r["status"] == 0, r["omitted"])
 
+# A list that is cut in its middle: head and tail are two texts and the gap has its number, so that nobody
+# who reads one of them takes it for the whole.
+r = peer.call("exec", command="echo [; yes 1, | head -n 50000; echo 2]")
+whole = peer.call("exec", command="echo [; yes 1, | head -n 3; echo 2]")
+ok(name("hermes 59 what is cut is not read as all of it"),
+   r["stdout"].startswith("[\n") and r["stdout_tail"].endswith("2]\n") and r["omitted"]["stdout"] > 100000 and
+   not r["stdout"].rstrip().endswith("]"), r["omitted"])
+ok(name("hermes 59 what is whole is (sibling)"), len(json.loads(whole["stdout"])) == 4 and
+   whole["omitted"]["stdout"] == 0 and "stdout_tail" not in whole, whole)
+
 # What the window leaves out.
 spilled = open_session("--spill")
 r = spilled.call("exec", command="echo begin; yes fixed-value | head -c 200000; echo; echo end")
