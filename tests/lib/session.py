@@ -63,12 +63,18 @@ class Peer:
             {"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode())
         return number
 
+    def readable(self, seconds):
+        """poll(2): select(2) knows no descriptor past 1023"""
+        poll = select.poll()
+        poll.register(self.process.stdout, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
     def read(self, seconds):
         """one message, or None"""
         end = time.monotonic() + seconds
         while b"\n" not in self.pending:
             left = end - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+            if left <= 0 or not self.readable(left):
                 return None
             piece = os.read(self.process.stdout.fileno(), 1 << 16)
             if not piece:
