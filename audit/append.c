@@ -224,7 +224,7 @@ append_entry(struct audit *audit, const struct entry *entry, uint64_t *ret_seq, 
 {
 	if (audit->is_full && !must_fit(entry->event))
 		return no_space(err, audit, entry->event);
-	if (audit_lock_take(audit->lock, "the audit log", err) != 0)
+	if (audit_lock_take(audit->lock, audit->segment, "the audit log", err) != 0)
 		return -1;
 	int rc = append_locked(audit, entry, ret_seq, err);
 	audit_lock_drop(audit->lock);

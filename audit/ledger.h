@@ -31,6 +31,7 @@ enum {
 	FIELDS_MAX = AUDIT_RECORD_MAX - FRAME_MAX,
 	RESERVE_SIZE = 256 * 1024,
 	LOCK_WAIT_MS = 2000,
+	LOCK_CROWD_MS = 60000,
 	SEGMENT_NAME_SIZE = 27, /* 20 digits, ".jsonl", NUL */
 	NESTING_MAX = 16,
 	SCRATCH_MAX = 16 << 20,
@@ -317,8 +318,9 @@ struct entry {
  * is what reached the file when it failed (errno set). */
 int audit_entry_write(struct audit *audit, struct head *head, const struct entry *entry,
     bool lead_lf, size_t *ret_written) HL_MUST_CHECK;
-/* lock.c: flock(2), for at most LOCK_WAIT_MS. */
-int audit_lock_take(int fd, const char *what, struct hl_err *err) HL_MUST_CHECK;
+/* lock.c: flock(2), for at most LOCK_WAIT_MS in which nobody else gets on: growing is a file that
+ * every holder makes longer, -1 = none; and for LOCK_CROWD_MS in all. */
+int audit_lock_take(int fd, int growing, const char *what, struct hl_err *err) HL_MUST_CHECK;
 void audit_lock_drop(int fd);
 /* reserve.c: room that is kept free for the records that must fit. */
 int audit_reserve_ensure(int log_fd, bool *ret_is_full, struct hl_err *err) HL_MUST_CHECK;

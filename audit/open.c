@@ -170,7 +170,7 @@ make_log(struct audit *audit, int audit_fd, const char *version, struct hl_err *
 static int
 make_log_once(struct audit *audit, int audit_fd, const char *version, struct hl_err *err)
 {
-	if (audit_lock_take(audit_fd, "the audit directory", err) != 0)
+	if (audit_lock_take(audit_fd, -1, "the audit directory", err) != 0)
 		return -1;
 	int rc = audit_place_find_log(audit_fd, audit->log_id, err);
 	if (rc == 0 && audit->log_id[0] == '\0') {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <signal.h>
+#include <time.h>
 
 #include "tests/unit/audit/log.h"
 
@@ -363,6 +364,48 @@ test_stopped_holder(void **state)
 	log_remove(&log);
 }
 
+/* Others that get on are waited for longer than one that does not. */
+static void
+test_a_queue_is_no_fault(void **state)
+{
+	char name[] = "/tmp/hl-lock-XXXXXX", grows[] = "/tmp/hl-grows-XXXXXX";
+	struct hl_err err = { 0 };
+	int ready[2];
+	char byte;
+
+	(void)state;
+	int lock = mkostemp(name, O_CLOEXEC), growing = mkostemp(grows, O_CLOEXEC);
+	assert_true(lock >= 0 && growing >= 0);
+	for (int is_growing = 0; is_growing < 2; is_growing++) {
+		assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+		pid_t child = fork();
+		if (child == 0) {
+			const struct timespec turn = { 0, 100000000 };
+			int fd = open(name, O_RDWR | O_CLOEXEC);
+			if (fd < 0 || flock(fd, LOCK_EX) != 0 || write(ready[1], "x", 1) != 1)
+				_exit(1);
+			for (int i = 0; i < 30; i++) {
+				if (is_growing && write(growing, "x", 1) != 1)
+					_exit(1);
+				nanosleep(&turn, NULL);
+			}
+			_exit(0);
+		}
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		int rc = audit_lock_take(lock, growing, "it", &err);
+		assert_int_equal(rc, is_growing ? 0 : -1);
+		if (rc != 0)
+			assert_int_equal(err.code, HLA_04);
+		waitpid(child, NULL, 0);
+		close(ready[0]);
+		close(ready[1]);
+	}
+	close(lock);
+	close(growing);
+	unlink(name);
+	unlink(grows);
+}
+
 /* HLA-05: a log that was changed is not continued; the second log in one state directory neither.
  */
 static void
@@ -482,6 +525,7 @@ main(void)
 		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_stopped_holder),
+		cmocka_unit_test(test_a_queue_is_no_fault),
 		cmocka_unit_test(test_corrupt),
 		cmocka_unit_test(test_removed),
 		cmocka_unit_test(test_unfinished),
