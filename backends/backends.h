@@ -411,6 +411,8 @@ struct backend {
 	 * for plan->early. NULL = this backend has nothing to begin. No command runs by it. */
 	int (*begin)(const struct backend_early_facts *facts, struct backend_early **ret_early,
 	    struct hl_err *err);
+	/* The same for a backend whose beginning needs the plan: what probe() and start() share. */
+	int (*reach)(const struct plan *plan, struct backend_early **ret_early, struct hl_err *err);
 	/* Ends what was begun and start() did not take. NULL allowed. */
 	void (*abandon)(struct backend_early *early);
 	/* Pure: plan (and what is in it) to arguments. */

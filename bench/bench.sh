@@ -96,3 +96,5 @@ session output
 echo
 session idle
 session crowd "${CROWD:-1000}"
+echo
+bash "$HERE/bench/docker.sh"

@@ -98,10 +98,24 @@ help_gap(const struct control_gap *gap, const char *name, struct hl_err *err)
 	    name);
 }
 
+/* What fails here is told by whoever needs it. */
+static void
+reach_early(struct run *run)
+{
+	struct hl_err ignored;
+
+	if (run->plan.early != NULL || run->backend->reach == NULL ||
+	    run->backend->reach(&run->plan, &run->early, &ignored) != 0)
+		return;
+	run->plan.early = run->early;
+	run->early_backend = run->backend;
+}
+
 /* Gaps: refused, or degraded loudly. */
 int
 run_settle_gaps(struct run *run, struct hl_err *err)
 {
+	reach_early(run);
 	if (run->backend->probe(&run->plan, &run->gaps, err) != 0)
 		return -1;
 	for (size_t i = 0; i < run->gaps.len; i++) {
@@ -198,6 +212,9 @@ run_settle(struct run *run, struct hl_err *err)
 		run->plan.early = run->early;
 	else
 		abandon_early(run);
+	/* Of a named session another process goes on. */
+	if (run->backend != NULL && run->request->name == NULL)
+		reach_early(run);
 	if (run->backend == NULL || run->backend->lower(&run->plan, &run->lowered, err) != 0)
 		return -1;
 	run->has_lowered = true;

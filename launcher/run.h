@@ -23,7 +23,7 @@ struct run {
 	const struct backend *backend;
 	bool may_begin_early; /* the process that settles is the one that starts, with its own
 				 0, 1, 2 */
-	struct backend_early *early; /* begun, and not taken by start() yet */
+	struct backend_early *early; /* begun or reached, and not taken by start() yet */
 	const struct backend *early_backend;
 	struct lowered lowered;
 	struct control_gaps gaps;

@@ -37,9 +37,11 @@ start_apart(struct run *run, struct hl_err *err)
 		if (saved[fd] < 0 || dup2(null, fd) < 0)
 			status = hl_err_sys(err, HLI_02, "cannot replace descriptor %d", fd);
 	}
-	if (status == 0)
+	if (status == 0) {
+		run->early = NULL; /* start() takes it */
 		status =
 		    run->backend->start(&run->plan, &run->lowered, &run->gaps, &run->sandbox, err);
+	}
 	run->has_sandbox = status == 0;
 	for (int fd = 0; fd <= 2 && saved[fd] >= 0; fd++) {
 		if (dup2(saved[fd], fd) < 0)

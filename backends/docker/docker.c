@@ -27,7 +27,7 @@ enum {
 
 /* What stop needs, without the plan. */
 struct docker_run {
-	struct docker_helper helper;
+	struct backend_early *early;
 	char name[DOCKER_NAME_SIZE];
 	char run_id[HL_ULID_SIZE];
 	char *helper_path, *endpoint;
@@ -39,7 +39,7 @@ run_free(struct docker_run *run)
 {
 	if (run == NULL)
 		return;
-	docker_helper_end(&run->helper);
+	docker_early_end(run->early);
 	free(run->helper_path);
 	free(run->endpoint);
 	free(run);
@@ -188,11 +188,11 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 	docker_owner(owner);
 	facts.owner = owner;
 	if (docker_judge_user(plan, opened->user, &facts.is_image_root, err) < 0 ||
-	    docker_create(&run->helper, plan, &facts, &created, err) < 0)
+	    docker_create(&run->early->helper, plan, &facts, &created, err) < 0)
 		return -1;
 	int status = check_warnings(&created.warnings, wanted, err);
 	if (status == 0)
-		status = docker_helper_start_container(&run->helper, &pid, err);
+		status = docker_helper_start_container(&run->early->helper, &pid, err);
 	if (status == 0)
 		status = docker_read_back(plan, wanted, pid, created.id, err);
 	if (status == 0)
@@ -202,16 +202,18 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 	return status;
 }
 
+/* Takes plan->early, also when it fails. */
 static struct docker_run *
 run_new(const struct plan *plan, struct hl_err *err)
 {
 	struct docker_run *run = calloc(1, sizeof(*run));
 
 	if (run == NULL) {
+		docker_early_end(plan->early);
 		hl_err_oom(err);
 		return NULL;
 	}
-	run->helper = (struct docker_helper){ .pidfd = -1, .control = -1, .stream = -1 };
+	run->early = plan->early;
 	docker_container_name(plan, run->name);
 	memcpy(run->run_id, plan->run_id, sizeof(run->run_id));
 	/* One that is not there is told by what starts it. */
@@ -238,36 +240,40 @@ undo(struct docker_run *run, struct sandbox *sandbox)
 }
 
 static int
+start_with(struct docker_run *run, const struct start_call *call, struct sandbox *sandbox,
+    struct hl_err *err)
+{
+	const struct plan *plan = call->plan;
+
+	if (docker_prepare(plan, err) < 0 ||
+	    (run->early == NULL && docker_early_begin(plan, &run->early, err) < 0))
+		return -1;
+	struct backend_early *early = run->early;
+	if (docker_early_open(early, plan, err) < 0 ||
+	    start_container(run, call, &early->opened, sandbox, err) < 0 ||
+	    fill_lock(sandbox, call->lowered, err) < 0)
+		return -1;
+	take_opened(sandbox, plan, &early->opened);
+	return 0;
+}
+
+static int
 docker_start(const struct plan *plan, const struct lowered *lowered,
     const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err)
 {
 	struct start_call call = { plan, lowered, gaps };
 	struct sandbox sandbox = { .stream = -1, .pidfd = -1 };
-	struct docker_opened opened = { 0 };
 	struct docker_run *run = run_new(plan, err);
 
 	if (run == NULL)
 		return -1;
-	int status = docker_prepare(plan, err);
-	if (status == 0)
-		status = docker_helper_start(&run->helper, plan->helper_path, plan->cancel_fd, err);
-	if (status == 0)
-		status = docker_helper_open(&run->helper, plan, false, &opened, err);
-	if (status == 0) {
-		status = start_container(run, &call, &opened, &sandbox, err);
-		if (status == 0)
-			status = fill_lock(&sandbox, lowered, err);
-		if (status == 0)
-			take_opened(&sandbox, plan, &opened);
-		docker_opened_done(&opened);
-	}
-	if (status < 0) {
+	if (start_with(run, &call, &sandbox, err) < 0) {
 		undo(run, &sandbox);
 		return -1;
 	}
-	run->helper.cancel_fd = -1; /* from now on signals are for the command */
-	sandbox.stream = hl_take_fd(&run->helper.stream);
-	sandbox.pidfd = fcntl(run->helper.pidfd, F_DUPFD_CLOEXEC, 3);
+	run->early->helper.cancel_fd = -1; /* from now on signals are for the command */
+	sandbox.stream = hl_take_fd(&run->early->helper.stream);
+	sandbox.pidfd = fcntl(run->early->helper.pidfd, F_DUPFD_CLOEXEC, 3);
 	sandbox.private_data = run;
 	*ret_sandbox = sandbox;
 	return 0;
@@ -348,12 +354,12 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 	if (sandbox->stream >= 0)
 		(void)shutdown(sandbox->stream,
 		    SHUT_RDWR); /* the runner ends when its stream does */
-	int status = docker_helper_stop(&run->helper, &end, err);
+	int status = docker_helper_stop(&run->early->helper, &end, err);
 	if (status == 0) {
 		status = judge_end(run, &end, err);
-	} else if (run->helper.is_broken) {
+	} else if (run->early->helper.is_broken) {
 		struct hl_err second = { 0 };
-		docker_helper_end(&run->helper);
+		docker_helper_end(&run->early->helper);
 		if (remove_by_another(run, &second) < 0)
 			hl_err_wrap(err, "container '%s' may be left (%.150s)", run->name,
 			    second.msg);
@@ -365,6 +371,8 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 const struct backend backend_docker = {
 	.name = "docker",
 	.id = BACKEND_DOCKER,
+	.reach = docker_early_begin,
+	.abandon = docker_early_end,
 	.lower = docker_lower,
 	.probe = docker_probe,
 	.start = docker_start,

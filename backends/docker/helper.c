@@ -26,7 +26,6 @@ enum {
 	ANSWER_MS = 40 * 60 * 1000,
 	END_MS = 30 * 1000,
 	STATUS_FD = 5,
-	DAEMON_ID_MAX = 128,
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -261,7 +260,7 @@ malformed(struct docker_helper *helper, struct hl_err *err)
 }
 
 int
-docker_helper_open(struct docker_helper *helper, const struct plan *plan, bool wants_daemon_id,
+docker_helper_open(struct docker_helper *helper, const struct plan *plan,
     struct docker_opened *ret_opened, struct hl_err *err)
 {
 	struct hl_buf request;
@@ -272,7 +271,6 @@ docker_helper_open(struct docker_helper *helper, const struct plan *plan, bool w
 	hl_wire_put_string(&request, plan->endpoint);
 	hl_wire_put_string(&request, plan->image);
 	hl_wire_put_u8(&request, (uint8_t)plan->pull);
-	hl_wire_put_u8(&request, wants_daemon_id);
 	int status = docker_helper_ask(helper, &request, ENGINE_OPENED, &ret_opened->answer, err);
 	hl_buf_done(&request);
 	if (status < 0)
@@ -280,7 +278,6 @@ docker_helper_open(struct docker_helper *helper, const struct plan *plan, bool w
 	hl_strv_init(&ret_opened->env, ENGINE_IMAGE_ENV_MAX);
 	hl_wire_init(&wire, ret_opened->answer.data + 1, ret_opened->answer.len - 1);
 	ret_opened->engine = hl_wire_string(&wire);
-	ret_opened->daemon_id = hl_wire_string(&wire);
 	ret_opened->image_id = hl_wire_string(&wire);
 	ret_opened->digest = hl_wire_string(&wire);
 	ret_opened->user = hl_wire_string(&wire);
@@ -309,7 +306,7 @@ docker_helper_reach(struct docker_helper *helper, const char *path, const char *
 		return hl_err_oom(err);
 	if (docker_helper_start(helper, path, -1, err) < 0)
 		return -1;
-	if (docker_helper_open(helper, &plan, false, ret_opened, err) == 0)
+	if (docker_helper_open(helper, &plan, ret_opened, err) == 0)
 		return 0;
 	docker_helper_end(helper);
 	return -1;

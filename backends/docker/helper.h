@@ -34,11 +34,11 @@ void docker_helper_end(struct docker_helper *helper);
 /* What OPEN tells. */
 struct docker_opened {
 	struct hl_buf answer; /* owner of the strings */
-	const char *engine, *daemon_id, *image_id, *digest, *user;
+	const char *engine, *image_id, *digest, *user;
 	struct hl_strv env;
 };
 
-int docker_helper_open(struct docker_helper *helper, const struct plan *plan, bool wants_daemon_id,
+int docker_helper_open(struct docker_helper *helper, const struct plan *plan,
     struct docker_opened *ret_opened, struct hl_err *err) HL_MUST_CHECK;
 void docker_opened_done(struct docker_opened *opened);
 /* Start and open, for who has no plan and asks about no image. Nothing is left on failure. */

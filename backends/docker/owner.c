@@ -62,9 +62,8 @@ start_time(const char *path, char text[32])
 	return is_read;
 }
 
-/* ":namespace:boot" of this process: the end of an owner that is here. */
-static void
-put_here(char text[DOCKER_OWNER_SIZE])
+void
+docker_owner_here(char text[DOCKER_OWNER_SIZE])
 {
 	struct hl_buf boot;
 	struct stat st;
@@ -84,7 +83,7 @@ docker_owner(char owner[DOCKER_OWNER_SIZE])
 {
 	char here[DOCKER_OWNER_SIZE], started[32];
 
-	put_here(here);
+	docker_owner_here(here);
 	(void)!start_time("/proc/self/stat", started); /* "0" is nobody's: never taken for dead */
 	snprintf(owner, DOCKER_OWNER_SIZE, "%d:%s%.80s", (int)getpid(), started, here);
 }
@@ -114,7 +113,7 @@ docker_owner_look(const char *owner)
 	start_len = strspn(start, "0123456789");
 	if (start_len == 0 || start_len > 20 || start[start_len] != ':')
 		return DOCKER_OWNER_MALFORMED;
-	put_here(here);
+	docker_owner_here(here);
 	/* One that has no boot id may be any host's. */
 	if (strcmp(start + start_len, here) != 0 || here[strlen(here) - 1] == ':')
 		return DOCKER_OWNER_ELSEWHERE;

@@ -3,8 +3,14 @@
  * with the same limits is made, its runner ends at once because its stream does, and what the
  * engine says is kept below the state directory, per engine, image and limits. A timeout or a
  * failed pull says nothing about limits and is never kept.
+ *
+ * Which engine it is, its socket says: made when the engine starts, it is another one after each
+ * start, and the kernel's own id of the boot covers what else may have changed. An engine's id
+ * would cost a request that takes longer than all others before a container together, and stays
+ * the same over a restart with other settings.
  */
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -99,17 +105,24 @@ cache_path(const struct plan *plan, const struct docker_opened *opened)
 	char *path = NULL;
 	struct hl_buf key;
 
+	char here[DOCKER_OWNER_SIZE];
+	struct stat st;
+
+	docker_owner_here(here);
+	/* What cannot be told from another engine, or another boot, is asked each time. */
+	if (stat(plan->endpoint, &st) != 0 || here[strlen(here) - 1] == ':')
+		return NULL;
 	hl_buf_init(&key, KEY_MAX);
-	hl_buf_putf(&key, "1\n%s\n%s\n", opened->daemon_id, opened->image_id);
+	hl_buf_putf(&key, "2\n%s\n%s\n%ju %ju %jd.%09ld\n%s\n%s\n", here, plan->endpoint,
+	    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_ctim.tv_sec,
+	    st.st_ctim.tv_nsec, opened->engine, opened->image_id);
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		const struct plan_number *number = &plan->limits[probed[i].limit];
 		if (number->has)
 			hl_buf_putf(&key, "%s=%" PRIu64 "\n", probed[i].name, number->value);
 	}
 	hl_sha256_text(key.data, key.len, digest);
-	/* An engine that does not say who it is cannot be told from another one. */
-	if (!key.failed && opened->daemon_id[0] != '\0' &&
-	    asprintf(&path, "%s/probe/%s", plan->state_dir, digest) < 0)
+	if (!key.failed && asprintf(&path, "%s/probe/%s", plan->state_dir, digest) < 0)
 		path = NULL;
 	hl_buf_done(&key);
 	return path;
@@ -232,7 +245,7 @@ run_trial(const struct plan *trial, const struct docker_opened *opened, struct o
 	if (docker_judge_user(trial, opened->user, &facts.is_image_root, err) < 0 ||
 	    docker_helper_start(&helper, trial->helper_path, trial->cancel_fd, err) < 0)
 		return -1;
-	int status = docker_helper_open(&helper, trial, false, &again, err);
+	int status = docker_helper_open(&helper, trial, &again, err);
 	if (status == 0) {
 		docker_opened_done(&again);
 		status = docker_create(&helper, trial, &facts, &created, err);
@@ -304,26 +317,32 @@ has_probed_limit(const struct plan *plan)
 }
 
 static int
+look_up(const struct plan *plan, const struct docker_opened *opened, struct outcome *outcome,
+    struct hl_err *err)
+{
+	char *path HL_AUTO_FREE = cache_path(plan, opened);
+
+	if (path != NULL && read_cache(path, outcome))
+		return 0;
+	if (docker_prepare(plan, err) < 0 || try_limits(plan, opened, outcome, err) < 0)
+		return -1;
+	if (path != NULL)
+		write_cache(plan, path, outcome);
+	return 0;
+}
+
+static int
 find_outcome(const struct plan *plan, struct outcome *outcome, struct hl_err *err)
 {
-	struct docker_opened opened = { 0 };
-	struct docker_helper helper;
+	struct backend_early *early = plan->early;
 
-	if (docker_helper_start(&helper, plan->helper_path, plan->cancel_fd, err) < 0)
+	if (early == NULL && docker_early_begin(plan, &early, err) < 0)
 		return -1;
-	int status = docker_helper_open(&helper, plan, true, &opened, err);
-	docker_helper_end(&helper);
-	if (status < 0)
-		return -1;
-	char *path HL_AUTO_FREE = cache_path(plan, &opened);
-	if (path == NULL || !read_cache(path, outcome)) {
-		status = docker_prepare(plan, err);
-		if (status == 0)
-			status = try_limits(plan, &opened, outcome, err);
-		if (status == 0 && path != NULL)
-			write_cache(plan, path, outcome);
-	}
-	docker_opened_done(&opened);
+	int status = docker_early_open(early, plan, err);
+	if (status == 0)
+		status = look_up(plan, &early->opened, outcome, err);
+	if (early != plan->early)
+		docker_early_end(early);
 	return status;
 }
 

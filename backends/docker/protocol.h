@@ -10,20 +10,19 @@
 #define HL_BACKENDS_DOCKER_PROTOCOL_H
 
 enum engine_message {
-	ENGINE_OPEN =
-	    1, /* string endpoint, string image ("" = none), u8 enum plan_pull, u8 want id */
-	ENGINE_OPENED,  /* struct engine_facts, in its order */
-	ENGINE_CREATE,  /* string name, string body */
-	ENGINE_CREATED, /* string id, strv warnings */
-	ENGINE_START,   /* empty */
-	ENGINE_STARTED, /* u32 pid on the engine's host, 0 = unknown */
-	ENGINE_STOP,    /* empty */
-	ENGINE_STOPPED, /* struct engine_end, in its order */
-	ENGINE_REMOVE,  /* string name, string run: only a container with that run label */
-	ENGINE_REMOVED, /* empty */
-	ENGINE_FAILED,  /* string code id, string message, string what to do */
-	ENGINE_LIST,    /* empty */
-	ENGINE_LISTED,  /* strv: of each of ours name, label run, label owner, "ended" or "" */
+	ENGINE_OPEN = 1, /* string endpoint, string image ("" = none), u8 enum plan_pull */
+	ENGINE_OPENED,   /* struct engine_facts, in its order */
+	ENGINE_CREATE,   /* string name, string body */
+	ENGINE_CREATED,  /* string id, strv warnings */
+	ENGINE_START,    /* empty */
+	ENGINE_STARTED,  /* u32 pid on the engine's host, 0 = unknown */
+	ENGINE_STOP,     /* empty */
+	ENGINE_STOPPED,  /* struct engine_end, in its order */
+	ENGINE_REMOVE,   /* string name, string run: only a container with that run label */
+	ENGINE_REMOVED,  /* empty */
+	ENGINE_FAILED,   /* string code id, string message, string what to do */
+	ENGINE_LIST,     /* empty */
+	ENGINE_LISTED,   /* strv: of each of ours name, label run, label owner, "ended" or "" */
 	ENGINE_MESSAGE_MAX
 };
 

@@ -68,27 +68,47 @@ send_head(struct engine *engine, struct hl_err *err)
 	return status;
 }
 
-/* Byte by byte up to the empty line: what follows it belongs to the stream. */
+static bool
+head_is_whole(const struct hl_buf *head)
+{
+	return head->len >= 4 && memcmp(head->data + head->len - 4, "\r\n\r\n", 4) == 0;
+}
+
+/* Takes from the socket what belongs to the head, which ends with an empty line: what follows is
+ * the stream's. 0 or -1 as recv(2), with errno. */
+static ssize_t
+take_head(int fd, struct hl_buf *head)
+{
+	char bytes[512];
+	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_PEEK);
+
+	if (n <= 0)
+		return n;
+	for (ssize_t i = 0; i < n; i++) {
+		hl_buf_putc(head, bytes[i]);
+		if (head_is_whole(head))
+			n = i + 1;
+	}
+	return recv(fd, bytes, (size_t)n, MSG_DONTWAIT);
+}
+
 static int
 read_head(struct engine *engine, struct hl_buf *head, struct hl_err *err)
 {
 	struct pollfd ready = { .fd = engine->relay.attach, .events = POLLIN };
 	uint64_t until = hl_now_mono_ms() + API_SHORT_MS;
 
-	while (head->len < 4 || memcmp(head->data + head->len - 4, "\r\n\r\n", 4) != 0) {
+	while (!head_is_whole(head)) {
 		uint64_t now = hl_now_mono_ms();
-		char byte;
 		if (now >= until)
 			return hl_err_set(err, HLB_42,
 			    "the engine did not join the streams in time");
-		ssize_t n = recv(engine->relay.attach, &byte, 1, MSG_DONTWAIT);
-		if (n == 1)
-			hl_buf_putc(head, byte);
-		else if (n == 0)
+		ssize_t n = take_head(engine->relay.attach, head);
+		if (n == 0)
 			return hl_err_set(err, HLB_52, "the engine closed the container's streams");
-		else if (errno == EAGAIN || errno == EINTR)
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			(void)poll(&ready, 1, (int)(until - now));
-		else
+		else if (n < 0)
 			return hl_err_sys(err, HLB_52, "cannot read the container's streams");
 		if (head->failed)
 			return hl_err_set(err, HLB_43,

@@ -123,7 +123,6 @@ int inspect_compare(json_t *asked, const json_t *kept, struct hl_err *err) HL_MU
  */
 struct image_facts {
 	char engine[96]; /* "docker 20.10.24" */
-	char daemon_id[128];
 	char id[80];     /* sha256:... */
 	char digest[80]; /* of the manifest when the engine knows it, else the id */
 	char user[128];
@@ -133,7 +132,6 @@ struct image_facts {
 struct image_want {
 	const char *image; /* "" = only the engine */
 	unsigned pull;     /* enum plan_pull */
-	bool daemon_id;
 };
 
 int image_open(struct engine *engine, const struct image_want *want, struct image_facts *ret_facts,

@@ -35,26 +35,6 @@ api_minor(const char *text)
 	return (unsigned)minor;
 }
 
-static int
-get_json(struct engine *engine, const char *path, json_t **ret_object, struct hl_err *err)
-{
-	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
-	struct api_reply reply = { 0 };
-	int status = -1;
-
-	if (api_call(engine, &request, &reply, err) < 0)
-		return -1;
-	if (reply.status != 200)
-		hl_err_set(err, HLB_43, "'%s' does not answer like an engine (status %ld)",
-		    engine->endpoint, reply.status);
-	else
-		*ret_object = inspect_parse(&reply.body, path, err);
-	if (reply.status == 200 && *ret_object != NULL)
-		status = 0;
-	hl_buf_done(&reply.body);
-	return status;
-}
-
 /* "Docker/20.10.24 (linux)" as "docker 20.10.24". */
 static void
 name_engine(const char *server, char engine[96])
@@ -96,19 +76,6 @@ choose_version(struct engine *engine, struct image_facts *facts, struct hl_err *
 	if (newest >= API_SECOND)
 		chosen = API_SECOND;
 	snprintf(engine->prefix, sizeof(engine->prefix), "/v1.%u", chosen);
-	return 0;
-}
-
-static int
-find_daemon_id(struct engine *engine, struct image_facts *facts, struct hl_err *err)
-{
-	json_t *object = NULL;
-
-	if (get_json(engine, "/info", &object, err) < 0)
-		return -1;
-	const char *id = inspect_string(object, "ID", sizeof(facts->daemon_id) - 1);
-	snprintf(facts->daemon_id, sizeof(facts->daemon_id), "%s", id != NULL ? id : "");
-	json_decref(object);
 	return 0;
 }
 
@@ -311,8 +278,6 @@ image_open(struct engine *engine, const struct image_want *want, struct image_fa
 
 	hl_strv_init(&ret_facts->env, ENGINE_IMAGE_ENV_MAX);
 	if (api_open(engine, err) < 0 || choose_version(engine, ret_facts, err) < 0)
-		return -1;
-	if (want->daemon_id && find_daemon_id(engine, ret_facts, err) < 0)
 		return -1;
 	if (image[0] == '\0')
 		return 0;

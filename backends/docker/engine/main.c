@@ -31,7 +31,6 @@ put_image_facts(struct hl_buf *out, const struct image_facts *facts)
 {
 	hl_wire_put_u8(out, ENGINE_OPENED);
 	hl_wire_put_string(out, facts->engine);
-	hl_wire_put_string(out, facts->daemon_id);
 	hl_wire_put_string(out, facts->id);
 	hl_wire_put_string(out, facts->digest);
 	hl_wire_put_string(out, facts->user);
@@ -46,7 +45,6 @@ answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, 
 	const char *image = hl_wire_string(request);
 	struct image_want want = { .image = image };
 	want.pull = hl_wire_u8(request);
-	want.daemon_id = hl_wire_u8(request) != 0;
 
 	if (check_request(request, err) < 0)
 		return -1;

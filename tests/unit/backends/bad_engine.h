@@ -58,6 +58,7 @@ struct rule {
 struct fixture {
 	char dir[64], socket[96], log[96];
 	pid_t daemon;
+	int listener; /* -1 = none */
 	struct plan plan;
 	struct plan_mount mounts[1];
 	struct lowered lowered;
@@ -178,7 +179,6 @@ struct usual {
 
 static const struct usual usual[] = {
 	{ "/_ping", "200 OK", "OK" },
-	{ "/info", "200 OK", "{\"ID\":\"THE:DAEMON\"}" },
 	{ "/images/", "200 OK",
 	    "{\"Id\":\"" IMAGE "\",\"RepoDigests\":[],\"Config\":{\"Env\":[\"A=b\"]}}" },
 	{ "/containers/create", "201 Created", "{\"Id\":\"" ID "\",\"Warnings\":[]}" },
@@ -315,6 +315,7 @@ setup(void **state)
 	};
 	f->plan.limits[PLAN_LIMIT_MEMORY] = (struct plan_number){ .has = true, .value = 67108864 };
 	lowered_init(&f->lowered);
+	f->listener = -1;
 	*state = f;
 	return 0;
 }
@@ -327,7 +328,6 @@ end_daemon(struct fixture *f)
 		waitpid(f->daemon, NULL, 0);
 	}
 	f->daemon = 0;
-	unlink(f->socket);
 }
 
 static int
@@ -345,27 +345,38 @@ teardown(void **state)
 	struct fixture *f = *state;
 
 	end_daemon(f);
+	hl_close_ptr(&f->listener);
 	lowered_done(&f->lowered);
 	nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	free(f);
 	return 0;
 }
 
+/* The same engine, of another mind. */
+static void
+change_daemon(struct fixture *f, const struct rule *rules)
+{
+	end_daemon(f);
+	unlink(f->log);
+	f->daemon = fork();
+	if (f->daemon == 0)
+		run_daemon(f->listener, rules, f->log);
+}
+
+/* One that was started just now, on a socket of its own. */
 static void
 start_daemon(struct fixture *f, const struct rule *rules)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	end_daemon(f);
-	unlink(f->log);
+	unlink(f->socket);
+	hl_close_ptr(&f->listener);
+	f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", f->socket);
-	assert_int_equal(bind(listener, (const struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(listen(listener, 16), 0);
-	f->daemon = fork();
-	if (f->daemon == 0)
-		run_daemon(listener, rules, f->log);
-	close(listener);
+	assert_int_equal(bind(f->listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(f->listener, 16), 0);
+	change_daemon(f, rules);
 }
 
 static int

@@ -47,7 +47,7 @@ open_fails(const char *program, const char *code)
 	struct hl_err err = { 0 };
 
 	assert_int_equal(docker_helper_start(&helper, program, -1, &err), 0);
-	assert_int_equal(docker_helper_open(&helper, &plan, false, &opened, &err), -1);
+	assert_int_equal(docker_helper_open(&helper, &plan, &opened, &err), -1);
 	assert_string_equal(hl_code_info(err.code)->id, code);
 	docker_helper_end(&helper);
 	docker_helper_end(&helper);
@@ -130,7 +130,7 @@ test_cancelled(void **state)
 	assert_int_equal(pipe2(cancel, O_CLOEXEC), 0);
 	assert_int_equal(write(cancel[1], "x", 1), 1);
 	assert_int_equal(docker_helper_start(&helper, "/bin/cat", cancel[0], &err), 0);
-	int status = docker_helper_open(&helper, &plan, false, &opened, &err);
+	int status = docker_helper_open(&helper, &plan, &opened, &err);
 	assert_int_equal(status, -1);
 	/* cat ends at once on /dev/null: either way nothing was opened. */
 	const char *code = hl_code_info(err.code)->id;

@@ -132,12 +132,17 @@ test_u31_probe_tells_and_keeps_what_the_engine_lacks(void **state)
 	assert_int_equal(gaps.len, 0);
 	assert_true(was_asked(f, "/containers/create"));
 	/* Kept: not tried again, though this engine would now refuse. */
-	start_daemon(f, rules);
+	change_daemon(f, rules);
 	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
 	assert_false(was_asked(f, "/containers/create"));
 	/* Another limit is another question. */
 	f->plan.limits[PLAN_LIMIT_PIDS].value = 65;
 	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), -1);
+	/* So is an engine that was started again. */
+	f->plan.limits[PLAN_LIMIT_PIDS].value = 64;
+	start_daemon(f, rules);
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), -1);
+	assert_true(was_asked(f, "/containers/create"));
 }
 
 static void
@@ -159,6 +164,59 @@ test_u31_warning_is_a_gap(void **state)
 	assert_int_equal(gaps.items[0].control, CONTROL_LIMIT_MEMORY);
 	assert_false(gaps.items[0].may_degrade);
 	assert_non_null(strstr(gaps.items[0].reason, "memory limit"));
+}
+
+static size_t
+times_asked(const struct fixture *f, const char *part)
+{
+	struct hl_buf log;
+	struct hl_err err;
+	size_t times = 0;
+	int fd HL_AUTO_FD = open(f->log, O_RDONLY | O_CLOEXEC);
+
+	hl_buf_init(&log, 1024 * 1024);
+	if (fd >= 0 && hl_read_file(fd, &log, f->log, HLI_02, &err) == 0)
+		for (const char *at = log.data; (at = strstr(at, part)) != NULL; at++)
+			times++;
+	hl_buf_done(&log);
+	return times;
+}
+
+static void
+test_engine_and_image_are_asked_once(void **state)
+{
+	static const struct rule none[] = { { 0 } };
+	struct fixture *f = *state;
+	struct control_gaps gaps;
+	struct sandbox sandbox;
+
+	start_daemon(f, none);
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+	change_daemon(f, none);
+	assert_int_equal(backend_docker.reach(&f->plan, &f->plan.early, &f->err), 0);
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+	assert_false(was_asked(f, "/containers/"));
+	if (start(f, &sandbox) != 0)
+		fail_msg("%s", f->err.msg);
+	f->plan.early = NULL;
+	assert_int_equal(backend_docker.stop(&sandbox, &f->err), 0);
+	sandbox_done(&sandbox);
+	assert_int_equal(times_asked(f, "/_ping"), 1);
+	assert_int_equal(times_asked(f, "/images/"), 1);
+	/* Sibling: without it both ask. */
+	change_daemon(f, none);
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+	if (start(f, &sandbox) != 0)
+		fail_msg("%s", f->err.msg);
+	assert_int_equal(backend_docker.stop(&sandbox, &f->err), 0);
+	sandbox_done(&sandbox);
+	assert_int_equal(times_asked(f, "/_ping"), 2);
+	/* One that nothing was started with is ended. */
+	assert_int_equal(backend_docker.reach(&f->plan, &f->plan.early, &f->err), 0);
+	const pid_t helper = f->plan.early->helper.pid;
+	backend_docker.abandon(f->plan.early);
+	f->plan.early = NULL;
+	assert_int_equal(kill(helper, 0), -1);
 }
 
 static void
@@ -201,6 +259,7 @@ main(void)
 		CASE(test_pull_that_fails_inside_a_good_answer),
 		CASE(test_u31_probe_tells_and_keeps_what_the_engine_lacks),
 		CASE(test_u31_warning_is_a_gap),
+		CASE(test_engine_and_image_are_asked_once),
 		CASE(test_source_that_was_replaced),
 	};
 
