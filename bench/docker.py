@@ -52,7 +52,7 @@ class Engine:
 def launched(launcher, policy):
     """until the command's first byte, and until nothing is left"""
     begin = time.perf_counter()
-    run = subprocess.Popen([launcher, "-q", "--policy", policy, "--", "/bin/sh", "-c", "echo; read x"],
+    run = subprocess.Popen([launcher, "-q", "--policy", policy, "--", "/bin/sh", "-c", "echo; read x; true"],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     if os.read(run.stdout.fileno(), 1) != b"\n":
         sys.exit("a run failed")
@@ -131,7 +131,7 @@ def crowd(launcher, policy, socket, number=50):
         sys.exit("a client failed")
     engine.remove(*containers)
     begin = time.perf_counter()
-    runs = [subprocess.Popen([launcher, "-q", "--policy", policy, "--", "/bin/sh", "-c", "echo; read x"],
+    runs = [subprocess.Popen([launcher, "-q", "--policy", policy, "--", "/bin/sh", "-c", "echo; read x; true"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(number)]
     if any(os.read(run.stdout.fileno(), 1) != b"\n" for run in runs):
         sys.exit("a run failed")

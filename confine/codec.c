@@ -16,7 +16,8 @@ enum {
 	FLAGS_KNOWN = CONFINE_MOUNTS | CONFINE_LOOPBACK | CONFINE_IDENTITY | CONFINE_CAPS |
 		      CONFINE_NO_NEW_PRIVS | CONFINE_KEYRING | CONFINE_LANDLOCK | CONFINE_SECCOMP |
 		      CONFINE_HOSTNAME | CONFINE_CGROUP_NS | CONFINE_SEEN_IDENTITY |
-		      CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP | CONFINE_NO_TCP,
+		      CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP | CONFINE_SEEN_MOUNTS |
+		      CONFINE_SEEN_LIMITS | CONFINE_SEEN_ENV | CONFINE_SEEN_GROUPS | CONFINE_NO_TCP,
 	OP_FLAGS_KNOWN = CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC | CONFINE_OP_RECURSIVE |
 			 CONFINE_OP_FILE | CONFINE_OP_OPTIONAL | CONFINE_OP_SUBSET |
 			 CONFINE_OP_DEVICE,
@@ -86,6 +87,8 @@ scalars_fault(const struct confinement *confinement)
 		return "unknown flag";
 	if (((flags & CONFINE_SECCOMP) != 0) != (confinement->bpf_len > 0))
 		return "a seccomp program and its flag must come together";
+	if ((flags & CONFINE_MOUNTS) != 0 && (flags & CONFINE_SEEN_MOUNTS) != 0)
+		return "mounts are made or looked at, not both";
 	if ((flags & CONFINE_NO_TCP) != 0 && (flags & CONFINE_LANDLOCK) == 0)
 		return "TCP is refused by Landlock only";
 	if ((flags & CONFINE_HOSTNAME) != 0 &&
@@ -161,6 +164,10 @@ confine_encode(const struct confinement *confinement, struct hl_buf *out, struct
 		    (uint32_t)bpf->code | (uint32_t)bpf->jt << 16 | (uint32_t)bpf->jf << 24);
 		hl_wire_put_u32(out, bpf->k);
 	}
+	hl_wire_put_u64(out, confinement->seen_pids);
+	hl_wire_put_u64(out, confinement->seen_memory);
+	hl_wire_put_u64(out, confinement->seen_cpus);
+	hl_wire_put_string(out, confinement->seen_env);
 	return hl_buf_check(out, "the confinement", err);
 }
 
@@ -236,6 +243,10 @@ confine_decode(const void *bytes, size_t len, struct confinement *ret_confinemen
 	confinement.caps_effective = hl_wire_u64(&wire);
 	confinement.hostname = hl_wire_string(&wire);
 	get_arrays(&wire, &confinement);
+	confinement.seen_pids = hl_wire_u64(&wire);
+	confinement.seen_memory = hl_wire_u64(&wire);
+	confinement.seen_cpus = hl_wire_u64(&wire);
+	confinement.seen_env = hl_wire_string(&wire);
 	const char *fault = "it is cut short or too long";
 	if (hl_wire_is_complete(&wire))
 		fault = fault_of(&confinement);

@@ -53,6 +53,10 @@ enum confine_flags {
 	CONFINE_SEEN_IDENTITY = 1 << 10, /* uid:gid */
 	CONFINE_SEEN_CAPS = 1 << 11,     /* no set has more than bounding */
 	CONFINE_SEEN_SECCOMP = 1 << 12,  /* a filter is on */
+	CONFINE_SEEN_MOUNTS = 1 << 14,   /* those of ops and an engine's own, and no other */
+	CONFINE_SEEN_LIMITS = 1 << 15,   /* the control group, where it is in sight */
+	CONFINE_SEEN_ENV = 1 << 16,      /* the first process has no other variable than these */
+	CONFINE_SEEN_GROUPS = 1 << 17,   /* no supplementary group but gid */
 	CONFINE_NO_TCP = 1 << 13,        /* with LANDLOCK: no TCP bind or connect, from ABI 4 on */
 };
 
@@ -137,6 +141,8 @@ struct confinement {
 	size_t rules_len;
 	struct confine_bpf *bpf;
 	size_t bpf_len;
+	uint64_t seen_pids, seen_memory, seen_cpus; /* bytes, thousandths; 0 = not looked at */
+	const char *seen_env;                       /* names, a newline behind each */
 };
 
 /* ------------------------------------------------------------------------------------------------

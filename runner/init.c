@@ -98,7 +98,9 @@ put_verified(struct hl_buf *payload, uint32_t flags)
 		{ CONFINE_CAPS | CONFINE_SEEN_CAPS, "capabilities, " },
 		{ CONFINE_NO_NEW_PRIVS, "no_new_privs, " },
 		{ CONFINE_SECCOMP | CONFINE_SEEN_SECCOMP, "filter, " },
-		{ CONFINE_MOUNTS, "mounts, " },
+		{ CONFINE_MOUNTS | CONFINE_SEEN_MOUNTS, "mounts, " },
+		{ CONFINE_SEEN_LIMITS, "limits, " },
+		{ CONFINE_SEEN_ENV, "environment, " },
 	};
 	struct hl_buf text;
 

@@ -90,6 +90,28 @@ docker_judge_user(const struct plan *plan, const char *user, bool *ret_is_root, 
 	    "give process.user as uid:gid, or let the policy say process.allow_root");
 }
 
+/* A volume that the image brings is a mount that no policy has: writable, without a limit. What the
+ * policy mounts at its place an engine takes instead. */
+static int
+check_volumes(const struct docker_settings *settings, const struct plan *plan,
+    const struct hl_strv *volumes, struct hl_err *err)
+{
+	for (size_t i = 0; i < volumes->len; i++) {
+		bool is_there = false;
+		for (size_t at = 0; at < settings->len && !is_there; at++)
+			is_there = (settings->items[at].option == DOCKER_MOUNT ||
+				       settings->items[at].option == DOCKER_TMPFS) &&
+				   strcmp(settings->items[at].text, volumes->v[i]) == 0;
+		if (is_there)
+			continue;
+		hl_err_set(err, HLB_58, "image '%s' brings a volume at '%s'", plan->image,
+		    volumes->v[i]);
+		return hl_err_help(err,
+		    "let the policy have something there, by fs.tmpfs or fs.mounts");
+	}
+	return 0;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Start
  */
@@ -137,6 +159,8 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 	int status = docker_remember_endpoint(plan, err);
 	if (status == 0)
 		status = docker_settings_fill(&settings, plan, facts, err);
+	if (status == 0 && facts->volumes != NULL)
+		status = check_volumes(&settings, plan, facts->volumes, err);
 	if (status == 0) {
 		docker_settings_body(&settings, facts->image, &body);
 		status = hl_buf_check(&body, "request for the engine", err);
@@ -161,19 +185,23 @@ take_opened(struct sandbox *sandbox, const struct plan *plan, struct docker_open
 	opened->env = (struct hl_strv){ 0 };
 }
 
-/* What the engine leaves to the runner, which also looks from inside whether it is so. */
-static int
-fill_lock(struct sandbox *sandbox, const struct lowered *lowered, struct hl_err *err)
-{
-	hl_buf_init(&sandbox->lock, RUNNER_PAYLOAD_MAX);
-	return confine_encode(&lowered->confinement, &sandbox->lock, err);
-}
-
 struct start_call {
 	const struct plan *plan;
 	const struct lowered *lowered;
 	const struct control_gaps *gaps;
 };
+
+/* What the engine leaves to the runner, which also looks from inside whether it is so. */
+static int
+fill_lock(struct sandbox *sandbox, const struct start_call *start, const struct hl_strv *image_env,
+    struct hl_err *err)
+{
+	const struct docker_call call = { start->plan, start->lowered, image_env,
+		sandbox->limits_applied };
+
+	hl_buf_init(&sandbox->lock, RUNNER_PAYLOAD_MAX);
+	return docker_expect_call(&call, &sandbox->lock, err);
+}
 
 static int
 start_container(struct docker_run *run, const struct start_call *call, struct docker_opened *opened,
@@ -181,7 +209,9 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 {
 	const struct plan *plan = call->plan;
 	uint32_t wanted = limits_wanted(plan, call->gaps), pid = 0;
-	struct docker_facts facts = { .image = opened->image_id, .gaps = call->gaps };
+	struct docker_facts facts = { .image = opened->image_id,
+		.gaps = call->gaps,
+		.volumes = &opened->volumes };
 	struct docker_created created;
 	char owner[DOCKER_OWNER_SIZE];
 
@@ -251,7 +281,7 @@ start_with(struct docker_run *run, const struct start_call *call, struct sandbox
 	struct backend_early *early = run->early;
 	if (docker_early_open(early, plan, err) < 0 ||
 	    start_container(run, call, &early->opened, sandbox, err) < 0 ||
-	    fill_lock(sandbox, call->lowered, err) < 0)
+	    fill_lock(sandbox, call, &early->opened.env, err) < 0)
 		return -1;
 	take_opened(sandbox, plan, &early->opened);
 	return 0;

@@ -281,8 +281,10 @@ docker_helper_open(struct docker_helper *helper, const struct plan *plan,
 	ret_opened->image_id = hl_wire_string(&wire);
 	ret_opened->digest = hl_wire_string(&wire);
 	ret_opened->user = hl_wire_string(&wire);
+	hl_strv_init(&ret_opened->volumes, ENGINE_VOLUMES_MAX);
 	hl_wire_strv(&wire, &ret_opened->env);
-	if (hl_wire_is_complete(&wire) && !ret_opened->env.failed)
+	hl_wire_strv(&wire, &ret_opened->volumes);
+	if (hl_wire_is_complete(&wire) && !ret_opened->env.failed && !ret_opened->volumes.failed)
 		return 0;
 	docker_opened_done(ret_opened);
 	return malformed(helper, err);
@@ -293,6 +295,7 @@ docker_opened_done(struct docker_opened *opened)
 {
 	hl_buf_done(&opened->answer);
 	hl_strv_done(&opened->env);
+	hl_strv_done(&opened->volumes);
 }
 
 int

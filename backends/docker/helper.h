@@ -35,7 +35,7 @@ void docker_helper_end(struct docker_helper *helper);
 struct docker_opened {
 	struct hl_buf answer; /* owner of the strings */
 	const char *engine, *image_id, *digest, *user;
-	struct hl_strv env;
+	struct hl_strv env, volumes;
 };
 
 int docker_helper_open(struct docker_helper *helper, const struct plan *plan,

@@ -416,60 +416,6 @@ print_lines(const struct docker_settings *settings, struct lowered *lowered)
 	}
 }
 
-/* "uid:gid" as numbers; names mean what the image says. */
-static bool
-sees_ids(const char *user, uint64_t *ret_uid, uint64_t *ret_gid)
-{
-	struct hl_err ignored = { 0 };
-	const char *colon = strchr(user, ':');
-	char uid[16];
-
-	if (colon == NULL || (size_t)(colon - user) >= sizeof(uid))
-		return false;
-	memcpy(uid, user, (size_t)(colon - user));
-	uid[colon - user] = '\0';
-	return hl_parse_u64(uid, 0, UINT32_MAX - 1, ret_uid, &ignored) == 0 &&
-	       hl_parse_u64(colon + 1, 0, UINT32_MAX - 1, ret_gid, &ignored) == 0;
-}
-
-/* What the engine is to apply and the runner reads back from inside. From the settings and not from
- * the plan: an argument of the caller's that was let through is in them. */
-static void
-expect_seen(const struct docker_settings *settings, const struct plan *plan,
-    struct confinement *confinement)
-{
-	struct hl_err ignored = { 0 };
-	bool is_privileged = false, has_filter = false;
-	uint64_t uid, gid, caps = 0;
-
-	for (size_t i = 0; i < settings->len; i++) {
-		const struct docker_setting *setting = &settings->items[i];
-		uint64_t cap;
-		if (setting->option == DOCKER_PRIVILEGED)
-			is_privileged = setting->number != 0;
-		else if (setting->option == DOCKER_SECURITY_OPT)
-			has_filter = strcmp(setting->text, "seccomp=unconfined") == 0
-					 ? false
-					 : has_filter || strncmp(setting->text, "seccomp=", 8) == 0;
-		else if (setting->option == DOCKER_CAP_ADD)
-			caps |= confine_cap_parse(setting->text, &cap, &ignored) == 0 ? cap
-										      : UINT64_MAX;
-		else if (setting->option == DOCKER_USER && sees_ids(setting->text, &uid, &gid)) {
-			confinement->uid = (uint32_t)uid;
-			confinement->gid = (uint32_t)gid;
-			confinement->flags |= CONFINE_SEEN_IDENTITY;
-		}
-	}
-	if (plan->no_new_privs)
-		confinement->flags |= CONFINE_NO_NEW_PRIVS;
-	if (is_privileged)
-		return; /* an engine gives it everything and no filter */
-	confinement->caps_bounding = caps;
-	confinement->flags |= CONFINE_SEEN_CAPS;
-	if (has_filter)
-		confinement->flags |= CONFINE_SEEN_SECCOMP;
-}
-
 int
 docker_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_err *err)
 {
@@ -487,7 +433,7 @@ docker_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_err
 		hl_strv_add(argv, plan->image);
 		hl_strv_add(argv, DOCKER_RUNNER_ARGUMENT);
 		docker_settings_body(&settings, plan->image, &ret_lowered->body);
-		expect_seen(&settings, plan, &ret_lowered->confinement);
+		docker_expect(&settings, plan, ret_lowered);
 		ret_lowered->has_confinement = true;
 		print_lines(&settings, ret_lowered);
 		lowered_line(ret_lowered, &plan->image_origin, "%s %s", plan->image,

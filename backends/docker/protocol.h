@@ -32,6 +32,7 @@ enum {
 	ENGINE_PACKET_MAX = 128 * 1024, /* below the kernel's default send buffer (socket(7)) */
 	ENGINE_TEXT_MAX = 400,          /* of a daemon's message that we repeat */
 	ENGINE_IMAGE_ENV_MAX = 512,
+	ENGINE_VOLUMES_MAX = 64,
 	ENGINE_STDERR_MAX = 4096,
 	ENGINE_WARNINGS_MAX = 16,
 	ENGINE_LIST_FIELDS = 4,

@@ -40,6 +40,7 @@ struct docker_facts {
 	const char *image;  /* id to create from, so that what was inspected is what runs */
 	const char *owner;  /* "pid:starttime:bootid" of the launcher */
 	bool is_image_root; /* the image's own user is root */
+	const struct hl_strv *volumes;   /* that the image brings */
 	const struct control_gaps *gaps; /* those that may degrade are left out */
 };
 

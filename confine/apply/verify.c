@@ -105,6 +105,16 @@ holds_gid(const struct confinement *confinement, const uint64_t *found, size_t n
 	return n == 4;
 }
 
+/* A group that is there besides the main one may be that one again. */
+static bool
+holds_groups(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (found[i] != confinement->gid)
+			return false;
+	return true;
+}
+
 static bool
 holds_none(const struct confinement *confinement, const uint64_t *found, size_t n)
 {
@@ -142,6 +152,7 @@ holds_filter(const struct confinement *confinement, const uint64_t *found, size_
 static const struct check checks[] = {
 	{ "Uid:", CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY, 10, holds_uid },
 	{ "Gid:", CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY, 10, holds_gid },
+	{ "Groups:", CONFINE_SEEN_GROUPS, 10, holds_groups },
 	{ "CapInh:", CONFINE_CAPS, 16, holds_none },
 	{ "CapPrm:", CONFINE_CAPS, 16, holds_effective },
 	{ "CapEff:", CONFINE_CAPS, 16, holds_effective },
@@ -271,8 +282,14 @@ confine_verify(const struct confinement *confinement, int keep_fd,
 {
 	if (verify_status(confinement, ret_failure) != 0)
 		return -1;
-	if ((confinement->flags & CONFINE_MOUNTS) != 0 &&
+	if ((confinement->flags & (CONFINE_MOUNTS | CONFINE_SEEN_MOUNTS)) != 0 &&
 	    verify_mounts(confinement, ret_failure) != 0)
+		return -1;
+	if ((confinement->flags & CONFINE_SEEN_LIMITS) != 0 &&
+	    verify_seen_limits(confinement, "", ret_failure) != 0)
+		return -1;
+	if ((confinement->flags & CONFINE_SEEN_ENV) != 0 &&
+	    verify_seen_env(confinement, environ, ret_failure) != 0)
 		return -1;
 	return verify_descriptors(keep_fd, ret_failure);
 }

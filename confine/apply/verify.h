@@ -24,6 +24,18 @@ struct verify_mounts {
 	unsigned char seen[CONFINE_OPS_MAX / 8];
 };
 
+/* verify_seen.c: what an engine made. options: of the mount; rest: what follows them in the line.
+ */
+bool verify_seen_mount(const struct confinement *confinement, const char *place,
+    const char *options, const char *rest, const char **ret_subject);
+/* Files of control groups below root, "" but for a test. */
+int verify_seen_limits(const struct confinement *confinement, const char *root,
+    struct confine_failure *ret_failure) HL_MUST_CHECK;
+int verify_seen_env(const struct confinement *confinement, char *const *environment,
+    struct confine_failure *ret_failure) HL_MUST_CHECK;
+/* "rw,nosuid,nodev": is word one of them? */
+bool verify_has_option(const char *options, const char *word);
+
 /* The text of /proc/self/status. */
 int verify_status_text(const struct confinement *confinement, const char *text,
     struct confine_failure *ret_failure) HL_MUST_CHECK;

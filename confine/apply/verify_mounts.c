@@ -51,9 +51,8 @@ unescape(char *text)
 	*to = '\0';
 }
 
-/* "rw,nosuid,nodev": is word one of them? */
-static bool
-has_option(const char *options, const char *word)
+bool
+verify_has_option(const char *options, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -114,12 +113,12 @@ satisfies(const struct confine_op *op, const char *place, const char *options)
 	bool is_device = op->kind == CONFINE_OP_BIND && (op->flags & CONFINE_OP_DEVICE) != 0;
 
 	/* A device that nobody could open would be there by name only. */
-	if (is_device && has_option(options, "nodev"))
+	if (is_device && verify_has_option(options, "nodev"))
 		return false;
-	return has_option(options, "nosuid") &&
-	       (has_option(options, "nodev") || may_have_devices(op, place)) &&
-	       (has_option(options, "ro") || may_write(op, place)) &&
-	       (has_option(options, "noexec") || !must_be_noexec(op));
+	return verify_has_option(options, "nosuid") &&
+	       (verify_has_option(options, "nodev") || may_have_devices(op, place)) &&
+	       (verify_has_option(options, "ro") || may_write(op, place)) &&
+	       (verify_has_option(options, "noexec") || !must_be_noexec(op));
 }
 
 /* An operation counts as done when a mount at its place has what it asked for. */
@@ -154,6 +153,24 @@ is_explained(const struct confinement *confinement, const struct confine_op *gov
 	return false;
 }
 
+/* A mount that an engine made: asked for, or one of its own. */
+static int
+check_seen(struct verify_mounts *mounts, const char *place, const char *options, const char *rest,
+    struct confine_failure *ret_failure)
+{
+	const struct confinement *confinement = mounts->confinement;
+	const char *subject = NULL;
+
+	if (!verify_seen_mount(confinement, place, options, rest, &subject))
+		return differs(ret_failure, subject);
+	for (size_t i = 0; i < confinement->ops_len; i++)
+		if (strcmp(confinement->ops[i].dst, place) == 0)
+			mounts->seen[i / 8] |= (unsigned char)(1 << (i % 8));
+	if (strcmp(place, "/proc/sys") == 0)
+		mounts->has_read_only_sys = verify_has_option(options, "ro");
+	return 0;
+}
+
 static int
 check_line(struct verify_mounts *mounts, struct confine_failure *ret_failure)
 {
@@ -168,12 +185,15 @@ check_line(struct verify_mounts *mounts, struct confine_failure *ret_failure)
 	if (end != NULL)
 		*end = '\0';
 	unescape(place);
+	if ((mounts->confinement->flags & CONFINE_SEEN_MOUNTS) != 0)
+		return check_seen(mounts, place, options, end != NULL ? end + 1 : "", ret_failure);
 	const struct confine_op *op =
 	    apply_governing(mounts->confinement, mounts->confinement->ops_len, place);
 	bool is_fine;
 	if (op == NULL)
-		is_fine = strcmp(place, "/") == 0 && has_option(options, "ro") &&
-			  has_option(options, "nosuid") && has_option(options, "nodev");
+		is_fine = strcmp(place, "/") == 0 && verify_has_option(options, "ro") &&
+			  verify_has_option(options, "nosuid") &&
+			  verify_has_option(options, "nodev");
 	else
 		is_fine = is_explained(mounts->confinement, op, place, options);
 	/* A second mount at "/" would be the old root, or a part of it, left behind. */
@@ -182,7 +202,7 @@ check_line(struct verify_mounts *mounts, struct confine_failure *ret_failure)
 		return differs(ret_failure, op != NULL ? op->dst : "/");
 	mounts->has_root = mounts->has_root || is_root;
 	note_seen(mounts, place, options);
-	if (op != NULL && op->kind == CONFINE_OP_PROC && has_option(options, "ro") &&
+	if (op != NULL && op->kind == CONFINE_OP_PROC && verify_has_option(options, "ro") &&
 	    strcmp(place + strlen(op->dst), "/sys") == 0)
 		mounts->has_read_only_sys = true;
 	return 0;
@@ -216,6 +236,9 @@ verify_mounts_end(const struct verify_mounts *mounts, struct confine_failure *re
 {
 	const struct confinement *confinement = mounts->confinement;
 
+	/* Without a cover the kernel's settings are open to whoever may write them. */
+	if ((confinement->flags & CONFINE_SEEN_MOUNTS) != 0 && !mounts->has_read_only_sys)
+		return differs(ret_failure, "/proc/sys");
 	for (size_t i = 0; i < confinement->ops_len; i++) {
 		const struct confine_op *op = &confinement->ops[i];
 		if (op->kind == CONFINE_OP_DIR || op->kind == CONFINE_OP_SYMLINK ||

@@ -3,6 +3,7 @@
 #
 #	docker_up DIR		starts it below DIR; sets docker_socket, docker_pid, docker_data
 #	docker_image NAME	imports an image made of static busybox and bash
+#				docker_daemon: what its daemon.json says
 #	docker_down		ends it and unmounts what is left
 #	docker_cli ARG...	the docker client on that engine
 # shellcheck shell=bash
@@ -57,7 +58,7 @@ docker_up()
 	docker_socket=$docker_dir/docker.sock
 	docker_data=$docker_dir/data
 	mkdir -p "$docker_dir/config" "$docker_data" "$docker_dir/exec"
-	echo '{}' >"$docker_dir/daemon.json"
+	printf '%s\n' "${docker_daemon:-{\}}" >"$docker_dir/daemon.json"
 	for driver in overlay2 vfs; do
 		docker_try "$driver" && return 0
 		docker_down

@@ -127,6 +127,7 @@ struct image_facts {
 	char digest[80]; /* of the manifest when the engine knows it, else the id */
 	char user[128];
 	struct hl_strv env;
+	struct hl_strv volumes; /* places where the image wants one */
 };
 
 struct image_want {

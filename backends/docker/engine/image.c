@@ -220,7 +220,19 @@ take_env(const json_t *object, struct image_facts *facts, struct hl_err *err)
 }
 
 static int
-take_image(const json_t *object, const char *image, struct image_facts *facts, struct hl_err *err)
+take_volumes(json_t *object, struct image_facts *facts, struct hl_err *err)
+{
+	json_t *config = json_object_get(object, "Config");
+	const char *place;
+	json_t *nothing;
+
+	json_object_foreach(json_object_get(config, "Volumes"), place, nothing)
+	    hl_strv_add(&facts->volumes, place);
+	return hl_strv_check(&facts->volumes, "volumes of the image", err);
+}
+
+static int
+take_image(json_t *object, const char *image, struct image_facts *facts, struct hl_err *err)
 {
 	const char *id = inspect_string(object, "Id", sizeof(facts->id) - 1);
 	const char *user = inspect_string(object, "Config.User", sizeof(facts->user) - 1);
@@ -236,7 +248,9 @@ take_image(const json_t *object, const char *image, struct image_facts *facts, s
 	choose_digest(object, image, facts);
 	if (check_digest(image, facts, err) < 0)
 		return -1;
-	return take_env(object, facts, err);
+	if (take_env(object, facts, err) < 0)
+		return -1;
+	return take_volumes(object, facts, err);
 }
 
 /* 1 it is there, 0 it is not, -1 error. */
@@ -277,6 +291,7 @@ image_open(struct engine *engine, const struct image_want *want, struct image_fa
 	const char *image = want->image;
 
 	hl_strv_init(&ret_facts->env, ENGINE_IMAGE_ENV_MAX);
+	hl_strv_init(&ret_facts->volumes, ENGINE_VOLUMES_MAX);
 	if (api_open(engine, err) < 0 || choose_version(engine, ret_facts, err) < 0)
 		return -1;
 	if (image[0] == '\0')

@@ -35,6 +35,7 @@ put_image_facts(struct hl_buf *out, const struct image_facts *facts)
 	hl_wire_put_string(out, facts->digest);
 	hl_wire_put_string(out, facts->user);
 	hl_wire_put_strv(out, &facts->env);
+	hl_wire_put_strv(out, &facts->volumes);
 }
 
 static int
@@ -56,6 +57,7 @@ answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, 
 	if (status == 0)
 		put_image_facts(out, &facts);
 	hl_strv_done(&facts.env);
+	hl_strv_done(&facts.volumes);
 	return status;
 }
 

@@ -3,9 +3,15 @@
  */
 #include <string.h>
 
+#include "backends/docker/lower.h"
 #include "tests/unit/backends/docker_scene.h"
 
 #include "base/banned.h"
+
+enum {
+	always = CONFINE_SEEN_MOUNTS | CONFINE_SEEN_ENV,
+	ids = CONFINE_SEEN_IDENTITY | CONFINE_SEEN_GROUPS
+};
 
 /* The engine says what it was asked for; what is so, the runner reads from inside. */
 static void
@@ -17,8 +23,9 @@ test_what_the_engine_applies_is_read_back(void **state)
 	f->plan.seccomp = CONFINE_PROFILE_DEFAULT;
 	f->plan.caps = 3;
 	lower(f);
-	assert_int_equal(seen->flags, CONFINE_NO_NEW_PRIVS | CONFINE_SEEN_IDENTITY |
-					  CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP);
+	assert_int_equal(seen->flags, always | CONFINE_NO_NEW_PRIVS | CONFINE_SEEN_IDENTITY |
+					  CONFINE_SEEN_GROUPS | CONFINE_SEEN_CAPS |
+					  CONFINE_SEEN_SECCOMP);
 	assert_int_equal(seen->uid, 1000);
 	assert_int_equal(seen->gid, 1000);
 	assert_int_equal(seen->caps_bounding, 0);
@@ -29,7 +36,7 @@ test_what_the_engine_applies_is_read_back(void **state)
 	f->plan.seccomp = CONFINE_PROFILE_NONE;
 	f->plan.no_new_privs = false;
 	lower(f);
-	assert_int_equal(seen->flags, CONFINE_SEEN_CAPS);
+	assert_int_equal(seen->flags, always | CONFINE_SEEN_CAPS);
 	assert_int_equal(seen->caps_bounding, 3);
 }
 
@@ -38,11 +45,13 @@ static void
 test_arguments_let_through_are_not_missed_inside(void **state)
 {
 	static const char *const args[] = { "--privileged=true", "--cap-add=CAP_SYS_PTRACE",
-		"--security-opt=seccomp=unconfined", "--user=1001" };
-	static const uint32_t flags[] = { CONFINE_SEEN_IDENTITY,
-		CONFINE_SEEN_IDENTITY | CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP,
-		CONFINE_SEEN_IDENTITY | CONFINE_SEEN_CAPS,
-		CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP };
+		"--security-opt=seccomp=unconfined", "--user=1001", "--group-add=10",
+		"--security-opt=systempaths=unconfined" };
+	static const uint32_t flags[] = { CONFINE_SEEN_ENV | ids,
+		always | ids | CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP,
+		always | ids | CONFINE_SEEN_CAPS, always | CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP,
+		always | CONFINE_SEEN_IDENTITY | CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP,
+		CONFINE_SEEN_ENV | ids | CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP };
 	struct fixture *f = *state;
 
 	f->plan.seccomp = CONFINE_PROFILE_DEFAULT;
@@ -58,12 +67,60 @@ test_arguments_let_through_are_not_missed_inside(void **state)
 	}
 }
 
+static const struct confine_op *
+op_at(const struct confinement *seen, const char *place)
+{
+	for (size_t i = 0; i < seen->ops_len; i++)
+		if (strcmp(seen->ops[i].dst, place) == 0)
+			return &seen->ops[i];
+	return NULL;
+}
+
+static void
+test_mounts_variables_and_limits_are_expected(void **state)
+{
+	struct fixture *f = *state;
+	struct plan_tmpfs tmpfs = { .dst = (char[]){ "/scratch" }, .size = 65536, .mode = 01777 };
+	struct confinement seen;
+	HL_AUTO(hl_strv_done) struct hl_strv image;
+	HL_AUTO(hl_buf_done) struct hl_buf out;
+
+	hl_strv_init(&image, 8);
+	hl_buf_init(&out, RUNNER_PAYLOAD_MAX);
+	f->plan.root = PLAN_ROOT_READ_ONLY;
+	f->plan.tmpfs = &tmpfs;
+	f->plan.tmpfs_len = 1;
+	f->plan.limits[PLAN_LIMIT_PIDS] = (struct plan_number){ .has = true, .value = 7 };
+	hl_strv_init(&f->plan.engine_args, 16);
+	hl_strv_add(&f->plan.engine_args, "--env=GIVEN=value");
+	lower(f);
+	hl_strv_done(&f->plan.engine_args);
+	hl_strv_add(&image, "FROM_IMAGE=secret");
+	const struct docker_call call = { &f->plan, &f->lowered, &image, 1U << PLAN_LIMIT_PIDS };
+	assert_int_equal(docker_expect_call(&call, &out, &f->err), 0);
+	assert_int_equal(confine_decode(out.data, out.len, &seen, &f->err), 0);
+	assert_int_equal(op_at(&seen, "/")->flags, CONFINE_OP_RDONLY);
+	assert_int_equal(op_at(&seen, "/.hermes-runner")->flags, CONFINE_OP_RDONLY);
+	assert_int_equal(op_at(&seen, "/scratch")->kind, CONFINE_OP_TMPFS);
+	assert_int_equal(op_at(&seen, "/scratch")->flags, CONFINE_OP_NOEXEC);
+	assert_int_equal(op_at(&seen, "/scratch")->size, 65536);
+	assert_non_null(strstr(seen.seen_env, "GIVEN\nFROM_IMAGE\n"));
+	assert_null(strstr(seen.seen_env, "secret"));
+	assert_int_equal(seen.seen_pids, 7);
+	assert_int_equal(seen.seen_memory, 0);
+	assert_int_equal(seen.flags & CONFINE_SEEN_LIMITS, CONFINE_SEEN_LIMITS);
+	confinement_done(&seen);
+	f->plan.tmpfs_len = 0;
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_what_the_engine_applies_is_read_back, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(test_mounts_variables_and_limits_are_expected,
+		    setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arguments_let_through_are_not_missed_inside,
 		    setup, teardown),
 	};

@@ -2,10 +2,16 @@
  * The verification, shown what the lock would never make: each fault of a status or of a mount
  * table must be found and named. The texts are those of a real sandbox with one thing changed.
  */
+#include <sys/stat.h>
+
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -215,6 +221,149 @@ test_long_line(void **state)
 	assert_string_equal(failure.subject, "/proc/self/mountinfo");
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * What an engine made
+ */
+static struct confine_op engine_ops[] = {
+	{ .kind = CONFINE_OP_BIND, .flags = CONFINE_OP_RDONLY, .src = "/", .dst = "/" },
+	{ .kind = CONFINE_OP_BIND, .src = "/", .dst = "/work" },
+	{ .kind = CONFINE_OP_TMPFS, .flags = CONFINE_OP_NOEXEC, .size = 5000, .dst = "/run" },
+};
+
+static const struct confinement engine = {
+	.flags = CONFINE_SEEN_MOUNTS,
+	.ops = engine_ops,
+	.ops_len = HL_ARRAY_SIZE(engine_ops),
+};
+
+static const char engine_mounts[] =
+    "1 0 0:1 / / ro,relatime master:2 - overlay overlay rw\n"
+    "2 1 0:2 / /proc rw,nosuid,nodev,noexec - proc proc rw\n"
+    "3 2 0:2 /sys /proc/sys ro,nosuid,nodev,noexec - proc proc rw\n"
+    "4 2 0:3 / /proc/acpi ro - tmpfs tmpfs ro\n"
+    "5 1 0:4 / /sys ro,nosuid,nodev,noexec - sysfs sysfs ro\n"
+    "6 5 0:5 / /sys/fs/cgroup rw,nosuid - tmpfs tmpfs rw,mode=755\n"
+    "7 1 0:6 / /dev rw,nosuid - tmpfs tmpfs rw,size=65536k\n"
+    "8 1 8:1 /hosts /etc/hosts rw,relatime - ext4 /dev/vda rw\n"
+    "9 1 8:1 /work /work rw,relatime - ext4 /dev/vda rw\n"
+    "10 1 0:7 / /run rw,nosuid,nodev,noexec - tmpfs tmpfs rw,size=8k,mode=755\n";
+
+static const struct {
+	const char *from, *to, *subject;
+} engine_faults[] = {
+	{ "/ ro,relatime master", "/ rw,relatime master", "/" },
+	{ "/proc/sys ro", "/proc/sys rw", "a mount that was not asked for" },
+	{ "3 2 0:2 /sys /proc/sys ro,nosuid,nodev,noexec - proc proc rw\n", "", "/proc/sys" },
+	{ "/sys ro,nosuid,nodev,noexec - sysfs", "/sys rw - sysfs",
+	    "a mount that was not asked for" },
+	{ "/proc/acpi ro - tmpfs", "/proc/acpi ro - ext4", "a mount that was not asked for" },
+	{ "/etc/hosts", "/etc/passwd", "a mount that was not asked for" },
+	{ "/dev rw,nosuid - tmpfs", "/dev rw,nosuid - xtmpfs", "a mount that was not asked for" },
+	{ "9 1 8:1 /work /work rw,relatime - ext4 /dev/vda rw\n", "", "/work" },
+	{ "/run rw,nosuid,nodev,noexec", "/run rw,nosuid,nodev", "/run" },
+	{ "/run rw,nosuid,nodev", "/run rw,nodev", "/run" },
+	{ "/run rw,nosuid,nodev", "/run rw,nosuid", "/run" },
+	{ "size=8k", "size=12k", "/run" },
+	{ "/run rw,nosuid,nodev,noexec - tmpfs", "/run rw,nosuid,nodev,noexec - ext4", "/run" },
+};
+
+static int
+look_at(const char *text, struct confine_failure *failure)
+{
+	struct verify_mounts mounts = { .confinement = &engine };
+
+	if (verify_mounts_feed(&mounts, text, strlen(text), failure) != 0)
+		return -1;
+	return verify_mounts_end(&mounts, failure);
+}
+
+static void
+test_mounts_of_an_engine(void **state)
+{
+	struct confine_failure failure = { 0 };
+	char text[4096];
+
+	(void)state;
+	assert_int_equal(look_at(engine_mounts, &failure), 0);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(engine_faults); i++) {
+		replace(text, sizeof(text), engine_mounts, engine_faults[i].from,
+		    engine_faults[i].to);
+		assert_int_equal(look_at(text, &failure), -1);
+		assert_string_equal(failure.subject, engine_faults[i].subject);
+	}
+}
+
+static void
+write_limit(const char *dir, const char *name, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s", dir, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void
+test_limits_of_an_engine(void **state)
+{
+	static const char *const dirs[] = { "", "/sys", "/sys/fs", "/sys/fs/cgroup",
+		"/sys/fs/cgroup/pids" };
+	struct confinement seen = { .seen_pids = 32, .seen_memory = 8193, .seen_cpus = 500 };
+	struct confine_failure failure = { 0 };
+	char dir[] = "/tmp/hl-verify.XXXXXX", path[128];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	/* Out of sight. */
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
+	for (size_t i = 1; i < HL_ARRAY_SIZE(dirs); i++) {
+		snprintf(path, sizeof(path), "%s%s", dir, dirs[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	write_limit(dir, "pids/pids.max", "32\n");
+	write_limit(dir, "memory.max", "8192\n");
+	write_limit(dir, "cpu.max", "50000 100000\n");
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
+	write_limit(dir, "cpu.max", "max 100000\n");
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_string_equal(failure.subject, "limits.cpus");
+	write_limit(dir, "memory.max", "12288\n");
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_string_equal(failure.subject, "limits.memory");
+	write_limit(dir, "pids/pids.max", "320\n");
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_string_equal(failure.subject, "limits.pids");
+	/* What was not asked for is not looked at. */
+	seen.seen_pids = seen.seen_memory = seen.seen_cpus = 0;
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
+	static const char *const files[] = { "pids/pids.max", "memory.max", "cpu.max" };
+	for (size_t i = 0; i < HL_ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s", dir, files[i]);
+		unlink(path);
+	}
+	for (size_t i = HL_ARRAY_SIZE(dirs); i-- > 0;) {
+		snprintf(path, sizeof(path), "%s%s", dir, dirs[i]);
+		assert_int_equal(rmdir(path), 0);
+	}
+}
+
+static void
+test_environment_of_an_engine(void **state)
+{
+	const struct confinement seen = { .seen_env = "PATH\nHOME\n" };
+	struct confine_failure failure = { 0 };
+	char *good[] = { (char[]){ "HOME=/" }, (char[]){ "PATH=/bin" }, NULL };
+	char *bad[] = { (char[]){ "PATH=/bin" }, (char[]){ "PATHS=/bin" }, NULL };
+
+	(void)state;
+	assert_int_equal(verify_seen_env(&seen, good, &failure), 0);
+	assert_int_equal(verify_seen_env(&seen, bad, &failure), -1);
+	bad[1] = (char[]){ "HOM=1" };
+	assert_int_equal(verify_seen_env(&seen, bad, &failure), -1);
+}
+
 int
 main(void)
 {
@@ -222,6 +371,9 @@ main(void)
 		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_mounts_of_an_engine),
+		cmocka_unit_test(test_limits_of_an_engine),
+		cmocka_unit_test(test_environment_of_an_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,238 @@
+/*
+ * What an engine says it did, looked at from inside: the mounts it made, the control group, the
+ * variables that it gave its first process. An engine's own mounts are known by their place and
+ * their kind of file system, so that a directory of the host is none of them wherever it is put.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "confine/apply/apply.h"
+#include "confine/apply/verify.h"
+
+#include "base/banned.h"
+
+enum {
+	PAGE = 4096,
+	PERIOD_US = 100000, /* of the processor's quota, which every engine takes */
+	PATH_TEXT_MAX = 256,
+};
+
+static int
+differs(struct confine_failure *failure, const char *subject)
+{
+	failure->step = CONFINE_STEP_VERIFY;
+	failure->sys_errno = 0;
+	failure->subject = subject;
+	return -1;
+}
+
+/* Decimal digits at the start of text. Returns whether there is one. */
+static bool
+number_of(const char *text, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+	const char *at = text;
+
+	for (; *at >= '0' && *at <= '9' && number <= (UINT64_MAX - 9) / 10; at++)
+		number = number * 10 + (uint64_t)(*at - '0');
+	*ret_number = number;
+	return at != text;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Mounts
+ */
+struct engines_own {
+	const char *place;
+	bool is_tree; /* also everything beneath */
+	bool is_read_only;
+	const char *kinds; /* of file systems, with a comma around each; NULL = any */
+};
+
+/* Kernel files that are covered are so by an empty tmpfs, or by /dev/null; /proc/sys and kin are
+ * proc itself, read-only. Names are files of the engine's own. */
+static const struct engines_own own[] = {
+	{ "/proc", false, false, ",proc," },
+	{ "/proc", true, true, ",proc," },
+	{ "/proc", true, false, ",tmpfs,devtmpfs," },
+	{ "/sys", true, true, ",sysfs,cgroup,cgroup2," },
+	{ "/sys", true, false, ",tmpfs," },
+	{ "/dev", true, false, ",tmpfs,devtmpfs,devpts,mqueue," },
+	{ "/etc/hostname", false, false, NULL },
+	{ "/etc/hosts", false, false, NULL },
+	{ "/etc/resolv.conf", false, false, NULL },
+	{ "/run/.containerenv", false, false, NULL },
+};
+
+/* The kind behind the separator: "... - tmpfs tmpfs rw,size=64k". */
+static const char *
+kind_of(const char *rest)
+{
+	if (strncmp(rest, "- ", 2) == 0)
+		return rest + 2;
+	const char *at = strstr(rest, " - ");
+	return at != NULL ? at + 3 : "";
+}
+
+static bool
+is_kind(const char *kinds, const char *kind)
+{
+	size_t len = strcspn(kind, " ");
+
+	for (const char *at = kinds; (at = strchr(at, ',')) != NULL && at[1] != '\0'; at++)
+		if (strncmp(at + 1, kind, len) == 0 && at[1 + len] == ',' && len > 0)
+			return true;
+	return false;
+}
+
+static bool
+is_engines_own(const char *place, const char *options, const char *rest)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(own); i++) {
+		bool is_there = own[i].is_tree ? apply_is_beneath(place, own[i].place)
+					       : strcmp(place, own[i].place) == 0;
+		if (is_there && (own[i].kinds == NULL || is_kind(own[i].kinds, kind_of(rest))) &&
+		    (!own[i].is_read_only || verify_has_option(options, "ro")))
+			return true;
+	}
+	return false;
+}
+
+/* "size=65536k" among the options of the file system, which the kernel rounds up to pages. */
+static bool
+has_size(const char *rest, uint64_t wanted)
+{
+	const char *at = strstr(kind_of(rest), "size=");
+	uint64_t kib;
+
+	return at != NULL && number_of(at + 5, &kib) && kib == (wanted + PAGE - 1) / PAGE * 4;
+}
+
+static bool
+is_as_asked(const struct confine_op *op, const char *options, const char *rest)
+{
+	if ((op->flags & CONFINE_OP_RDONLY) != 0 && !verify_has_option(options, "ro"))
+		return false;
+	if (op->kind != CONFINE_OP_TMPFS)
+		return true;
+	return is_kind(",tmpfs,", kind_of(rest)) && verify_has_option(options, "nosuid") &&
+	       verify_has_option(options, "nodev") &&
+	       ((op->flags & CONFINE_OP_NOEXEC) == 0 || verify_has_option(options, "noexec")) &&
+	       (op->size == 0 || has_size(rest, op->size));
+}
+
+bool
+verify_seen_mount(const struct confinement *confinement, const char *place, const char *options,
+    const char *rest, const char **ret_subject)
+{
+	for (size_t i = confinement->ops_len; i-- > 0;) {
+		const struct confine_op *op = &confinement->ops[i];
+		*ret_subject = op->dst;
+		if (strcmp(op->dst, place) == 0)
+			return is_as_asked(op, options, rest);
+	}
+	/* The text is gone when this is told: only what is asked for has a name then. */
+	*ret_subject = "a mount that was not asked for";
+	if (strcmp(place, "/") == 0)
+		return true;
+	return is_engines_own(place, options, rest);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Limits
+ */
+struct limit {
+	const char *subject;
+	const char *files[2]; /* control groups of version 2, then 1 (cgroups(7)) */
+	size_t offset;
+};
+
+static const struct limit limits[] = {
+	{ "limits.pids", { "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max" },
+	    offsetof(struct confinement, seen_pids) },
+	{ "limits.memory",
+	    { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes" },
+	    offsetof(struct confinement, seen_memory) },
+	{ "limits.cpus", { "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us" },
+	    offsetof(struct confinement, seen_cpus) },
+};
+
+/* 1 read, 0 not in sight, -1 it is there and cannot be read. */
+static int
+read_limit(const char *root, const char *file, char *text, size_t size)
+{
+	char path[PATH_TEXT_MAX];
+	size_t len = strlen(root), file_len = strlen(file);
+
+	if (len + file_len >= sizeof(path))
+		return -1;
+	memcpy(path, root, len);
+	memcpy(path + len, file, file_len + 1);
+	int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	ssize_t n = read(fd, text, size - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0 ? 1 : -1;
+}
+
+static bool
+is_limit(const struct limit *limit, const char *text, uint64_t wanted)
+{
+	uint64_t found;
+
+	if (!number_of(text, &found)) /* "max", "-1" */
+		return false;
+	if (limit->offset == offsetof(struct confinement, seen_cpus))
+		return found == wanted * PERIOD_US / 1000;
+	if (limit->offset == offsetof(struct confinement, seen_memory))
+		return found == wanted || found == wanted / PAGE * PAGE;
+	return found == wanted;
+}
+
+int
+verify_seen_limits(const struct confinement *confinement, const char *root,
+    struct confine_failure *ret_failure)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(limits); i++) {
+		char text[64];
+		uint64_t wanted;
+		memcpy(&wanted, (const char *)confinement + limits[i].offset, sizeof(wanted));
+		int status = 0;
+		for (size_t at = 0; at < 2 && wanted != 0 && status == 0; at++)
+			status = read_limit(root, limits[i].files[at], text, sizeof(text));
+		if (status < 0 || (status > 0 && !is_limit(&limits[i], text, wanted)))
+			return differs(ret_failure, limits[i].subject);
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The environment
+ */
+static bool
+is_name_of(const char *names, const char *name, size_t len)
+{
+	for (const char *at = names; *at != '\0';) {
+		size_t n = strcspn(at, "\n");
+		if (n == len && memcmp(at, name, n) == 0)
+			return true;
+		at += n + (at[n] == '\n' ? 1 : 0);
+	}
+	return false;
+}
+
+int
+verify_seen_env(const struct confinement *confinement, char *const *environment,
+    struct confine_failure *ret_failure)
+{
+	/* Only the name is for a message: the value may be private. */
+	for (; *environment != NULL; environment++)
+		if (!is_name_of(confinement->seen_env, *environment, strcspn(*environment, "=")))
+			return differs(ret_failure, "a variable that was not asked for");
+	return 0;
+}

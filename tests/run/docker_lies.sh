@@ -1,0 +1,115 @@
+#!/bin/bash
+# An engine that tells what it was asked and does something else: between it and the kernel sits a runtime
+# of the test's, which changes one thing of the container before runc makes it. Each is found from inside
+# before the command is started, and each has its sibling, the same run without the change.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=../lib/docker.sh
+. "$ROOT/tests/lib/docker.sh"
+
+lie=$TMP/lie
+cat >"$TMP/liar" <<Y
+#!/bin/sh
+# runc [global options] create --bundle DIR ...
+if [ -s "$lie" ]; then
+	python3 "$TMP/liar.py" "$lie" "\$@" || exit 1
+fi
+exec $(command -v runc || echo runc) "\$@"
+Y
+chmod 755 "$TMP/liar"
+cat >"$TMP/liar.py" <<'Y'
+import json
+import os
+import sys
+
+words = sys.argv[2:]
+if "create" not in words:
+    sys.exit(0)
+path = os.path.join(words[words.index("--bundle") + 1], "config.json")
+with open(path) as file:
+    config = json.load(file)
+process, linux = config["process"], config["linux"]
+mounts = {mount["destination"]: mount for mount in config["mounts"]}
+
+
+def without(place, option):
+    mounts[place]["options"].remove(option)
+
+
+with open(sys.argv[1]) as file:
+    exec(file.read())
+with open(path, "w") as file:
+    json.dump(config, file)
+Y
+docker_daemon='{"runtimes": {"liar": {"path": "'$TMP/liar'"}}, "default-runtime": "liar"}'
+docker_begin
+
+base=$(docker_policy base <<'Y'
+level: baseline@1
+process: {user: "1000:1000"}
+fs:
+  tmpfs:
+    - {dst: /tmp, size: 16MiB, exec: true, mode: "1777"}
+    - {dst: /run, size: 1MiB, exec: false, mode: "755"}
+Y
+)
+mkdir -p "$TMP/work.root"
+chmod 777 "$TMP/work.root"
+run() { as root "$LAUNCH" --policy "$base" -- sh -c 'echo begun'; }
+
+: >"$lie"
+status_is "an engine that does what it is asked (sibling of all below)" 0 run
+like "the command begins" "$out" begun
+
+# lies NAME SUBJECT PYTHON
+lies() {
+	printf '%s\n' "$3" >"$lie"
+	status_is "$1 is found" 125 run
+	like "$1: what is wrong" "$out" "$2"
+	unlike "$1: nothing was started" "$out" '^begun'
+}
+lies "another user" 'Uid: *.*HLB-02' 'process["user"]["uid"] = 0'
+lies "another group" 'Gid: *.*HLB-02' 'process["user"]["gid"] = 0'
+lies "a supplementary group" 'Groups: *.*HLB-02' 'process["user"]["additionalGids"] = [0]'
+lies "a capability" 'Cap(Bnd|Prm|Eff|Inh): *.*HLB-02' \
+	'process["capabilities"]["bounding"] = ["CAP_NET_ADMIN"]'
+lies "no filter of system calls" 'Seccomp: *.*HLB-02' 'del linux["seccomp"]'
+lies "a writable root" "'/'.*HLB-02" 'config["root"]["readonly"] = False'
+lies "U50 a directory of the host" 'not asked for.*HLB-02' \
+	'config["mounts"].append({"destination": "/mnt", "type": "bind", "source": "/etc", "options": ["rbind", "ro"]})'
+lies "U50 a directory of the host among devices" 'not asked for.*HLB-02' \
+	'config["mounts"].append({"destination": "/dev/host", "type": "bind", "source": "/etc", "options": ["rbind", "ro"]})'
+lies "U50 a mount that is missing" "'/tmp'.*HLB-02" \
+	'config["mounts"] = [m for m in config["mounts"] if m["destination"] != "/tmp"]'
+lies "a read-only mount that is writable" "'/workspace/.hermes'.*HLB-02" 'without("/workspace/.hermes", "ro")'
+lies "U28 programs where none may be" "'/run'.*HLB-02" 'without("/run", "noexec")'
+lies "U29 devices where none may be" "'/tmp'.*HLB-02" 'without("/tmp", "nodev")'
+lies "a larger tmpfs" "'/tmp'.*HLB-02" \
+	'mounts["/tmp"]["options"] = [o if not o.startswith("size=") else "size=64m" for o in mounts["/tmp"]["options"]]'
+lies "kernel settings that are open" "'/proc/sys'.*HLB-02" 'linux["readonlyPaths"] = []'
+lies "U52 U74 a variable of the engine's" 'variable.*HLB-02' \
+	'process["env"].append("https_proxy=http://corp:1")'
+unlike "U52 and its value is not told" "$out" corp
+lies "U32 another limit" 'HLB-(02|53)' 'linux["resources"]["pids"]["limit"] = 5000'
+# This one the runner makes good by itself.
+echo 'process["noNewPrivileges"] = False' >"$lie"
+like "no_new_privs is on, whatever the engine did" \
+	"$(as root "$LAUNCH" --policy "$base" -- grep NoNewPrivs /proc/self/status)" '1$'
+: >"$lie"
+status_is "the same engine, honest again" 0 run
+is "nothing of any of them is left" "$(docker_ours)" ''
+
+# --- a volume that the image brings is no mount of the policy's
+container=$(docker_cli create hl-test:1 true)
+docker_cli commit --change 'VOLUME /data' "$container" hl-volume:1 >/dev/null
+docker_cli rm "$container" >/dev/null
+volume=$(sed 's|hl-test:1|hl-volume:1|' "$base" | policy volume)
+status_is "U50 a volume of the image is refused" 125 as root "$LAUNCH" --policy "$volume" -- true
+like "U50 with its place, and what to do" "$(tr '\n' ' ' <<<"$out")" "/data.*HLB-58.*fs.tmpfs"
+given=$(
+	sed 's|- {dst: /run|- {dst: /data, size: 1MiB, exec: false, mode: "1777"}\n    - {dst: /run|' "$volume" | policy given
+)
+status_is "U50 what the policy has there is used (sibling)" 0 \
+	as root "$LAUNCH" --policy "$given" -- sh -c 'echo x >/data/x && grep -q " /data .* tmpfs " /proc/self/mountinfo'
+is "no volume is left" "$(docker_cli volume ls -q)" ''
+done_testing
