@@ -115,7 +115,6 @@ reach_early(struct run *run)
 int
 run_settle_gaps(struct run *run, struct hl_err *err)
 {
-	reach_early(run);
 	if (run->backend->probe(&run->plan, &run->gaps, err) != 0)
 		return -1;
 	for (size_t i = 0; i < run->gaps.len; i++) {
@@ -212,7 +211,7 @@ run_settle(struct run *run, struct hl_err *err)
 		run->plan.early = run->early;
 	else
 		abandon_early(run);
-	/* Of a named session another process goes on. */
+	/* Of a named session another process goes on: what it starts has to be its own child. */
 	if (run->backend != NULL && run->request->name == NULL)
 		reach_early(run);
 	if (run->backend == NULL || run->backend->lower(&run->plan, &run->lowered, err) != 0)

@@ -120,9 +120,9 @@ docker_cli run -d --name hl-test-foreign --network none hl-test:1 sleep 600 >/de
 docker_cli create --name hl-test-half --network none --label dev.hermes-launch.managed=1 hl-test:1 true >/dev/null
 run --name lives -c true
 lives=$(docker_cli ps --filter label=dev.hermes-launch.managed=1 --format '{{.Names}}' --no-trunc | grep hermes-launch- | grep -v "$running")
-like "gc removes what the dead left: exited, not ended, created, running" \
+like "U62 gc removes what the dead left: exited, not ended, created, running" \
 	"$(as root "$LAUNCH" gc)" 'removed: 0 sessions, .* 4 containers'
-is "gc leaves a living owner's, another host's, another pid namespace's, and what is not ours" \
+is "U62 gc leaves a living owner's, another host's, another pid namespace's, and what is not ours" \
 	"$(docker_cli ps -a --format '{{.Names}}' | sort)" \
 	"$(printf '%s\n' "$lives" hl-test-boot hl-test-foreign hl-test-half hl-test-odd hl-test-space | sort)"
 status_is "the living one lives" 0 run --name lives -c true
