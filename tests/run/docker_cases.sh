@@ -57,7 +57,7 @@ wait_until 30 has_begun || fail "the call began"
 kill -9 "$docker_pid"
 wait "$call"
 is "an engine that ends under a call is the backend's fault" "$?" 125
-like "and told" "$(cat "$TMP/out")" 'HL(B-54|B-07|U-25)'
+like "and told" "$(cat "$TMP/out")" 'HLB-(54|07)'
 status_is "without an engine the next call is refused" 125 run --name stays -c 'echo c >>/workspace/n'
 like "by its own code" "$out" 'HLB-(40|42)'
 docker_down
