@@ -179,6 +179,8 @@ void hl_buf_shell_quoted(struct hl_buf *buf, const char *word);
 /* For a person's terminal: control bytes, DEL, C1 and bidi controls as \xHH or \u{H}. */
 void hl_buf_printable(struct hl_buf *buf, const char *string, size_t len);
 void hl_buf_hex(struct hl_buf *buf, const void *bytes, size_t len);
+/* RFC 4648, 4: with padding, in one line. */
+void hl_buf_base64(struct hl_buf *buf, const unsigned char *bytes, size_t len);
 
 /* ------------------------------------------------------------------------------------------------
  * struct hl_strv: a NULL-terminated vector of owned strings, with a maximum and a sticky error

@@ -1,5 +1,5 @@
 /*
- * Escapers, and nothing else: JSON, one shell word, a person's terminal, hexadecimal. Text from a
+ * Escapers, and nothing else: JSON, one shell word, a person's terminal, hexadecimal, base 64. Text from a
  * sandbox, a policy or the network reaches a log or a screen only through these.
  */
 #include <string.h>
@@ -10,8 +10,8 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-static void
-put_base64(struct hl_buf *buf, const unsigned char *bytes, size_t len)
+void
+hl_buf_base64(struct hl_buf *buf, const unsigned char *bytes, size_t len)
 {
 	static const char digits[] =
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -56,7 +56,7 @@ hl_buf_json_string(struct hl_buf *buf, const char *string, size_t len)
 	/* A NUL is in no text, and escaped it is six bytes. */
 	if (!hl_is_utf8(string, len) || memchr(string, '\0', len) != NULL) {
 		hl_buf_puts(buf, "{\"b64\":\"");
-		put_base64(buf, (const unsigned char *)string, len);
+		hl_buf_base64(buf, (const unsigned char *)string, len);
 		hl_buf_puts(buf, "\"}");
 		return;
 	}
