@@ -13,7 +13,7 @@ Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2))
 
 .PHONY: all
-all: $(B)/hermes-launch $(B)/hermes-runner $(B)/hl-engine man
+all: $(B)/hermes-launch $(B)/hermes-runner $(B)/hl-engine $(B)/hl-seal man
 
 include mk/flags.mk
 include mk/gen.mk

@@ -3,7 +3,7 @@
 # asks for sudo when not root. Says nothing when everything is there.
 set -eu
 
-build='gcc make libc6-dev libyaml-dev libcap-dev libseccomp-dev libcurl4-openssl-dev libjansson-dev musl-tools linux-libc-dev'
+build='gcc make libc6-dev libyaml-dev libcap-dev libseccomp-dev libcurl4-openssl-dev libjansson-dev libssl-dev musl-tools linux-libc-dev'
 case $1 in
 build) want=$build ;;
 test) want="$build libcmocka-dev libasan8 libubsan1 docker.io containerd runc iptables busybox-static bash-static util-linux procps python3 python3-jsonschema python3-yaml mandoc" ;;

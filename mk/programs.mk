@@ -5,6 +5,8 @@ base-src := $(filter-out base/heap.c,$(wildcard base/*.c))
 launch-src := $(base-src) base/heap.c $(wildcard policy/*.c confine/*.c session/*.c audit/*.c launcher/*.c) \
 	$(wildcard backends/*.c backends/local/*.c backends/docker/*.c) runner/frames.c
 engine-src := $(base-src) $(wildcard backends/docker/engine/*.c)
+# The launcher's own parser of notes, and nothing else of it.
+seal-src := $(base-src) policy/note.c policy/statement.c $(wildcard policy/seal/*.c)
 # The runner's loop, for tests that let it meet a host; its codec is the launcher's as well.
 loop-src := $(filter-out runner/main.c runner/frames.c,$(wildcard runner/*.c))
 # The runner does without the launcher's event loop.
@@ -14,8 +16,10 @@ runner-src := $(filter-out base/loop.c,$(base-src)) base/heap.c $(wildcard runne
 core-src := $(filter-out launcher/main.c launcher/foreign.c base/heap.c,$(launch-src))
 
 # What a build with the host's own C library links with: tests, sanitizers, fuzzers.
-host-libs := -lyaml -lcap -ljansson
+# libcrypto is of hl-seal, and so of the tests of its keys alone.
+host-libs := -lyaml -lcap -ljansson -Wl,--as-needed -lcrypto
 engine-libs := -lcurl -ljansson
+seal-libs := -lcrypto
 
 host-obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 musl-obj = $(patsubst %.c,$(B)/musl/%.o,$(1))
@@ -71,12 +75,26 @@ $(B)/hermes-launch: $(call launch-obj,$(launch-src))
 	$(call say,MUSL,$@)
 	$(Q)$(CC) $(launch-ldflags) -o $@ $(musl-begin) $^ $(launch-libs) $(musl-end)
 
+# The same launcher, which takes the host's own directory from the environment: for tests alone.
+$(B)/test/host.o: launcher/host.c $(gen-headers) $(B)/foreign-headers/.done
+	@mkdir -p $(@D)
+	$(call say,MUSL,$@)
+	$(Q)$(MUSL_CC) $(launch-cflags) -DHL_TEST_HOST_DIR -MMD -MP -c -o $@ $<
+
+$(B)/test/hermes-launch: $(B)/test/host.o $(filter-out %/launcher/host.o,$(call launch-obj,$(launch-src)))
+	$(call say,MUSL,$@)
+	$(Q)$(CC) $(launch-ldflags) -o $@ $(musl-begin) $^ $(launch-libs) $(musl-end)
+
 # The launcher carries the runner.
 $(B)/launch/backends/runner_image.o $(B)/san/backends/runner_image.o: $(B)/hermes-runner
 
 $(B)/hl-engine: $(call host-obj,$(engine-src))
 	$(call say,CC,$@)
 	$(Q)$(CC) $(host-ldflags) -o $@ $^ $(engine-libs)
+
+$(B)/hl-seal: $(call host-obj,$(seal-src))
+	$(call say,CC,$@)
+	$(Q)$(CC) $(host-ldflags) -o $@ $^ $(seal-libs)
 
 $(B)/hermes-runner: $(call musl-obj,$(runner-src))
 	$(call say,MUSL,$@)

@@ -54,8 +54,9 @@ struct policy_read {
 	struct policy_layer row;
 	const char *name; /* as messages print it */
 	bool is_level;
-	bool is_warn;  /* mode: warn */
-	bool is_roots; /* the file's owner is root */
+	bool is_warn;      /* mode: warn */
+	bool is_roots;     /* the file's owner is root */
+	bool is_host_file; /* of the host directory, and not only of the layer that it says */
 	bool has_degrade;
 	int rank;          /* host 0 ... task 3 */
 	const char *level; /* or NULL */

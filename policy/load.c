@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "policy/file.h"
+#include "policy/signatures.h"
 #include "policy/state.h"
 
 #include "base/banned.h"
@@ -118,6 +119,7 @@ next_loaded(struct stack *stack, const char *name, bool is_host)
 		return NULL;
 	loaded->read->rank = is_host ? -1 : 3;
 	loaded->read->row.layer = is_host ? "host" : "task";
+	loaded->read->is_host_file = is_host;
 	return loaded;
 }
 
@@ -274,6 +276,23 @@ sort_files(struct stack *stack)
 	}
 }
 
+/* The digests were made of the bytes that were parsed: nothing is read again. */
+static int
+check_signatures(struct stack *stack, const struct policy_load_request *request, struct hl_err *err)
+{
+	struct signed_file files[POLICY_LAYERS_MAX];
+
+	if (stack->findings->errors > 0)
+		return policy_findings_err(stack->findings, err);
+	for (size_t i = 0; i < stack->len; i++)
+		files[i] =
+		    (struct signed_file){ stack->files[i].read, stack->files[i].finding_name };
+	if (policy_signatures_check(request, stack->policy, files, stack->len, stack->findings,
+		err) != 0)
+		return -1;
+	return stack->findings->errors > 0 ? policy_findings_err(stack->findings, err) : 0;
+}
+
 /* From files that are read to the settled policy. */
 static int
 finish_stack(struct stack *stack, struct hl_err *err)
@@ -302,7 +321,9 @@ load_stack(struct stack *stack, const struct policy_load_request *request, struc
 	for (size_t i = 0; result == 0 && i < list.paths.len; i++)
 		result = load_file(stack, &list, i, request->caller, err);
 	policy_file_list_done(&list);
-	return result == 0 ? finish_stack(stack, err) : -1;
+	if (result != 0 || check_signatures(stack, request, err) != 0)
+		return -1;
+	return finish_stack(stack, err);
 }
 
 static struct stack *
@@ -333,6 +354,46 @@ policy_load(const struct policy_load_request *request, struct policy **ret_polic
 	if (stack == NULL)
 		return hl_err_oom(err);
 	result = load_stack(stack, request, err);
+	if (result == 0)
+		*ret_policy = HL_TAKE_PTR(stack->policy);
+	stack_free(stack);
+	return result;
+}
+
+/* The file's row, and no field: of one file of a stack that is all there is to know. */
+static int
+load_alone(struct stack *stack, const struct policy_load_request *request, struct hl_err *err)
+{
+	const struct policy_load_request one = { .files = request->files,
+		.files_len = 1,
+		.cwd = request->cwd,
+		.caller = request->caller,
+		.home = request->home };
+	struct policy_file_list list = { 0 };
+
+	if (policy_file_list_find(&one, &list, err) != 0)
+		return -1;
+	if (request->host_dir != NULL && hl_path_is_beneath(list.paths.v[0], request->host_dir))
+		list.host_len = 1;
+	int result = load_file(stack, &list, 0, request->caller, err);
+	policy_file_list_done(&list);
+	if (result != 0 || check_signatures(stack, request, err) != 0)
+		return -1;
+	stack->policy->layers[stack->policy->layers_len++] = stack->files[0].read;
+	return 0;
+}
+
+int
+policy_load_file(const struct policy_load_request *request, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err)
+{
+	struct stack *stack;
+
+	policy_findings_init(findings);
+	stack = stack_new(findings);
+	if (stack == NULL)
+		return hl_err_oom(err);
+	int result = load_alone(stack, request, err);
 	if (result == 0)
 		*ret_policy = HL_TAKE_PTR(stack->policy);
 	stack_free(stack);

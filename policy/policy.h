@@ -167,6 +167,13 @@ struct policy_load_request {
 	uid_t caller;         /* real uid: who may own a policy file beside root */
 	const char *home;     /* for ~/.config/hermes-launch/policies, or NULL */
 	bool is_fragment;     /* to be compared, not run: what it requires may be missing */
+
+	/* Signatures; all of it may be zero: then none is asked for. */
+	const char *trust_file; /* "/etc/hermes-launch/trust.yaml"; NULL, or not there: no trust */
+	uid_t trust_owner;      /* who may own it beside root: 0 */
+	const char *trust_key;  /* a public key in place of the trust file, or NULL */
+	const char *seal_path;  /* hl-seal on this host, or NULL */
+	const char *state_dir;  /* where revisions are remembered */
 };
 
 /* 0: *ret_policy is whole (findings may hold warnings and notes). -1: err says the first cause and
@@ -174,6 +181,14 @@ struct policy_load_request {
 int policy_load(const struct policy_load_request *request, struct policy **ret_policy,
     struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
 void policy_free(struct policy *policy);
+/* files[0] alone, read and checked by itself: *ret_policy has its row and no value. With trust, its
+ * signatures are checked as policy_load() does. */
+int policy_load_file(const struct policy_load_request *request, struct policy **ret_policy,
+    struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+/* The revisions of its signed layers are in force from now on: an older one is refused by the next
+ * load (HLP-33). */
+int policy_remember(const struct policy *policy, const char *state_dir,
+    struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
  * The settled policy
@@ -203,6 +218,9 @@ struct policy_layer {
 	uint64_t revision; /* 0 = none given */
 	const char *file;  /* path as opened, or NULL for a level */
 	const char *owner; /* or NULL */
+	/* Names of the trusted keys whose signatures were checked, "a, b"; NULL = it counts as
+	 * unsigned, or nobody asked. */
+	const char *signer;
 	char sha256[HL_SHA256_HEX_SIZE];
 };
 
@@ -401,6 +419,32 @@ void policy_import_done(struct policy_import *import);
 /* A policy whose text is in memory, alone: no file rule. */
 int policy_load_text(const char *name, const struct hl_buf *bytes, struct policy **ret_policy,
     struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
+ * Making keys and signatures, by hl-seal. What is secret goes from the terminal or a descriptor to
+ * hl-seal and never through this process.
+ */
+enum {
+	POLICY_SIGNER_SIZE = 129
+};
+
+struct policy_sign_request {
+	const char *seal_path; /* or NULL: an error */
+	const char *key_file;  /* of the private key */
+	const char *signer;    /* the key's name; NULL to sign: as the key file says */
+	int passphrase_fd;     /* its first line is the passphrase; -1 = ask at the terminal */
+	bool wants_passphrase; /* of a new key */
+	const char *not_after; /* "2027-06-30", or NULL */
+};
+
+/* A new key in key_file (0600, must not exist) and its public key in key_file.pub, which
+ * *ret_public is as well, without a newline. */
+int policy_keygen(const struct policy_sign_request *request, struct hl_buf *ret_public,
+    struct hl_err *err) HL_MUST_CHECK;
+/* The signature of the file that `layer` was read from, into FILE.sig: beside those that are there
+ * when they are about the same bytes. */
+int policy_sign(const struct policy_sign_request *request, const struct policy_layer *layer,
+    char ret_signer[POLICY_SIGNER_SIZE], struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
  * Protected names (policy/secrets.def)

@@ -289,6 +289,13 @@ check_image(const struct policy *policy, struct diag *diag, const struct policy_
 	policy_diag_help(diag, "write name@sha256:DIGEST, or image: {digest: false}");
 }
 
+/* Nobody but root and those whom this host trusts can have written it. */
+static bool
+is_vouched_for(const struct policy_read *layer)
+{
+	return layer->is_roots || layer->row.signer != NULL;
+}
+
 /* The layer that is wanted; NULL: it is not there, or too old. */
 static const struct policy_read *
 find_layer(const struct policy *policy, const struct policy_mark *wanted)
@@ -301,16 +308,17 @@ find_layer(const struct policy *policy, const struct policy_mark *wanted)
 		if (layer->is_level || row->id == NULL || strcmp(row->id, wanted->text) != 0 ||
 		    row->revision < wanted->revision)
 			continue;
-		if (found == NULL || layer->is_roots)
+		if (found == NULL || is_vouched_for(layer))
 			found = layer;
 	}
 	return found;
 }
 
-/* An id is what a file says of itself. Where root demands a layer, nobody else's file is one. */
+/* An id is what a file says of itself. Where root or a signer demands a layer, nobody
+ * else's file is one. */
 static void
 check_required(const struct policy *policy, struct diag *diag, const struct policy_marks *marks,
-    bool is_root_demanding)
+    bool must_be_vouched_for)
 {
 	for (size_t i = 0; i < marks->len; i++) {
 		const struct policy_mark *wanted = &marks->v[i];
@@ -320,9 +328,9 @@ check_required(const struct policy *policy, struct diag *diag, const struct poli
 			    "the layer %.130s is needed at revision %llu or later, and is not loaded",
 			    wanted->text, (unsigned long long)wanted->revision);
 			policy_diag_help(diag, "add --policy %.130s", wanted->text);
-		} else if (is_root_demanding && !found->is_roots) {
+		} else if (must_be_vouched_for && !is_vouched_for(found)) {
 			policy_diag_error(diag, HLP_24, wanted->at,
-			    "the layer %.130s is mandatory here, and is loaded from a file that is not root's",
+			    "the layer %.130s is mandatory here, and is loaded from a file that is not root's, nor signed",
 			    wanted->text);
 			policy_diag_other(diag, (struct hl_where){ found->name, 1, 1 },
 			    "loaded from");
@@ -334,7 +342,7 @@ check_required(const struct policy *policy, struct diag *diag, const struct poli
 void
 policy_check_layers(const struct policy *policy, struct diag *diag, const struct policy_read *layer)
 {
-	check_required(policy, diag, &layer->requires, false);
+	check_required(policy, diag, &layer->requires, layer->row.signer != NULL);
 	check_required(policy, diag, &layer->mandatory, layer->is_roots);
 }
 

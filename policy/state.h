@@ -66,6 +66,7 @@ struct policy {
 	struct policy_state states[POLICY_FIELD_MAX];
 	struct policy_value values[POLICY_FIELD_MAX];
 	const char *level;
+	bool has_trust; /* signatures were asked for */
 	char sha256[HL_SHA256_HEX_SIZE];
 };
 
