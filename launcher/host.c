@@ -17,8 +17,8 @@
 #include "base/banned.h"
 
 /* A program beside the launcher (build tree), or in ../libexec/hermes-launch (installed). NULL when
- * there is none: the runner is then the one that the launcher carries, and only an engine needs the
- * other. */
+ * there is none: the runner is then the one that the launcher carries, and only engines and
+ * signatures need the others. */
 static char *
 find_program(const char *own_dir, const char *name)
 {
@@ -50,6 +50,7 @@ find_programs(struct host *host, struct hl_err *err)
 	*strrchr(own, '/') = '\0';
 	host->runner_path = find_program(own, "hermes-runner");
 	host->helper_path = find_program(own, "hl-engine");
+	host->seal_path = find_program(own, "hl-seal");
 	return 0;
 }
 
@@ -128,4 +129,49 @@ host_policy_dir(void)
 		return dir;
 #endif
 	return "/etc/hermes-launch/policy.d";
+}
+
+const char *
+host_trust_file(void)
+{
+#ifdef HL_TEST_HOST_DIR
+	static char path[PATH_MAX];
+	const char *dir = getenv("HL_TEST_HOST_DIR");
+	/* Beside the directory, in which every file of that kind is a policy. */
+	if (dir != NULL) {
+		snprintf(path, sizeof(path), "%s.trust.yaml", dir);
+		return path;
+	}
+#endif
+	return "/etc/hermes-launch/trust.yaml";
+}
+
+bool
+host_has_trust(void)
+{
+	struct stat st;
+
+	return lstat(host_trust_file(), &st) == 0 || errno != ENOENT;
+}
+
+/* In a test build who owns the directory may own the file: a test that is not root's has no other.
+ */
+static uid_t
+trust_owner(void)
+{
+#ifdef HL_TEST_HOST_DIR
+	struct stat st;
+	if (getenv("HL_TEST_HOST_DIR") != NULL && stat(host_policy_dir(), &st) == 0)
+		return st.st_uid;
+#endif
+	return 0;
+}
+
+void
+host_trust(const struct host *host, struct policy_load_request *what)
+{
+	what->trust_file = host_trust_file();
+	what->trust_owner = trust_owner();
+	what->seal_path = host->seal_path;
+	what->state_dir = host->state_dir;
 }

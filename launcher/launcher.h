@@ -82,9 +82,11 @@ struct request {
 	const char *level;      /* policy show --level */
 	const char *within;     /* policy check: the outer policy */
 	const char *fail_on;    /* policy check: "warning" */
-	const char *why_arg, *why_cap, *why_host, *why_path; /* policy why */
-	bool is_check;                                       /* policy fmt */
-	const char *config, *env_file;                       /* import hermes */
+	const char *why_arg, *why_cap, *why_host, *why_path;  /* policy why */
+	bool is_check;                                        /* policy fmt */
+	const char *config, *env_file;                        /* import hermes */
+	const char *key, *signer, *not_after, *passphrase_fd; /* policy keygen, sign, verify */
+	bool wants_passphrase;
 	bool has_comments;
 	bool has_coverage; /* policy test */
 	bool is_stack;     /* policy check: all operands are one stack */
@@ -171,7 +173,7 @@ struct host {
 	const char *cwd;       /* kernel's own name, no symbolic links */
 	char *const *environ_; /* of the caller */
 	const char *state_dir;
-	const char *runner_path, *helper_path;
+	const char *runner_path, *helper_path, *seal_path;
 };
 
 struct plan_input {
@@ -226,10 +228,19 @@ const char *engine_socket(const char *text);
 
 /* /etc/hermes-launch/policy.d; a build with HL_TEST_HOST_DIR reads the variable of that name. */
 const char *host_policy_dir(void);
+/* trust.yaml beside that directory: whose signatures policies need here. */
+const char *host_trust_file(void);
+/* False only when it is certainly not there. */
+bool host_has_trust(void);
+/* What policy_load() needs to ask for signatures. */
+void host_trust(const struct host *host, struct policy_load_request *what);
 /* The stack that run would load: host layer and --policy, or .hermes/policy.yaml. */
 int load_policy(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
 
+/* The same, whether signed or not: for whoever writes policies. */
+int load_policy_draft(const struct request_items *files, const struct host *host,
+    struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
 /* Policies as they are written, without the layer of this host: to compare them. */
 int load_policy_alone(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;

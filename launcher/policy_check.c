@@ -203,7 +203,7 @@ check_stack(struct check *check, const struct request_items *files)
 	struct hl_err err = { 0 };
 	size_t errors = check->errors;
 
-	int loaded = load_policy(files, &check->host, &policy, &findings, &err);
+	int loaded = load_policy_draft(files, &check->host, &policy, &findings, &err);
 	size_t warnings = findings.warnings;
 	tell(check, &findings);
 	if (loaded != 0 && findings.errors == 0)

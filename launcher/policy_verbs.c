@@ -62,12 +62,23 @@ load_policy_fragment(const struct request_items *files, const struct host *host,
 }
 
 int
+load_policy_draft(const struct request_items *files, const struct host *host,
+    struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err)
+{
+	struct policy_load_request what = what_to_load(files, host);
+
+	what.host_dir = host_policy_dir();
+	return load(&what, ret_policy, findings, err);
+}
+
+int
 load_policy(const struct request_items *files, const struct host *host, struct policy **ret_policy,
     struct policy_findings *findings, struct hl_err *err)
 {
 	struct policy_load_request what = what_to_load(files, host);
 
 	what.host_dir = host_policy_dir();
+	host_trust(host, &what);
 	return load(&what, ret_policy, findings, err);
 }
 

@@ -153,6 +153,8 @@ put_layers(struct run *run, struct audit_record *record, struct hl_json *json, c
 		hl_json_u64(json, layer->revision);
 		hl_json_key(json, "sha256");
 		hl_json_string(json, layer->sha256);
+		if (layer->signer != NULL)
+			audit_put_string(run->audit, record, "signer", layer->signer);
 		if (layer->file != NULL)
 			audit_put_string(run->audit, record, "file", layer->file);
 		hl_json_end_object(json);

@@ -62,6 +62,8 @@ settle_policy(struct run *run, struct hl_err *err)
 			if (status == 0)
 				status = record_policy_load(run, &findings, err);
 		}
+		if (status == 0)
+			status = policy_remember(run->policy, run->host.state_dir, err);
 	}
 	policy_findings_done(&findings);
 	return status;

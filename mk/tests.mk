@@ -5,7 +5,8 @@ unit-src := $(wildcard tests/unit/*/test_*.c)
 unit-bin := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit-src))
 apply-src := $(wildcard confine/apply/*.c)
 
-$(B)/san/core.a: $(call san-obj,$(sort $(core-src) $(apply-src) $(wildcard runner/[!m]*.c)))
+$(B)/san/core.a: $(call san-obj,$(sort $(core-src) $(apply-src) $(wildcard runner/[!m]*.c) \
+		$(wildcard policy/seal/[!m]*.c)))
 	$(Q)rm -f $@
 	$(Q)ar rcs $@ $^
 
@@ -21,6 +22,10 @@ $(B)/san/hl-engine: $(call san-obj,$(engine-src))
 	$(call say,CC,$@)
 	$(Q)$(CC) -o $@ $^ $(san-ldflags) $(engine-libs)
 
+$(B)/san/hl-seal: $(call san-obj,$(seal-src))
+	$(call say,CC,$@)
+	$(Q)$(CC) -o $@ $^ $(san-ldflags) $(seal-libs)
+
 # The laws of merging and comparing over 10^5 random pairs, without the sanitizers' price; the seed is
 # printed, and HL_SEED=N repeats it.
 LAWS_ROUNDS ?= 100000
@@ -35,7 +40,7 @@ check-laws: $(B)/laws
 	HL_ROUNDS=$(LAWS_ROUNDS) HL_POLICIES=448 $(B)/laws
 
 .PHONY: check-unit
-check-unit: $(unit-bin) $(B)/san/hl-engine
+check-unit: $(unit-bin) $(B)/san/hl-engine $(B)/san/hl-seal
 	sh tests/lib/run-unit.sh $(unit-bin)
 
 # Crashes, crowds and full disks: what a room must live through, played out for real.
@@ -73,7 +78,7 @@ check-kernel: $(kernel-bin) $(B)/kernel/probe $(B)/hermes-runner
 
 # Scripts: tests/run/*.sh are end-to-end, tests/attack/run.sh the escape suite; each prints TAP.
 .PHONY: check-run
-check-run: all
+check-run: all $(B)/test/hermes-launch
 	bash tests/lib/run-scripts.sh tests/run/*.sh tests/attack/*.sh
 
 .PHONY: check

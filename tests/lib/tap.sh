@@ -71,7 +71,8 @@ trap 'rm -rf "$TMP"' EXIT
 
 # The programs, where an ordinary user can reach them whatever the checkout's own mode is.
 mkdir -p "$TMP/bin" "$TMP/work" "$TMP/policy"
-cp "$ROOT/build/hermes-launch" "$ROOT/build/hermes-runner" "$ROOT/build/hl-engine" "$TMP/bin/"
+cp "$ROOT/build/hermes-launch" "$ROOT/build/hermes-runner" "$ROOT/build/hl-engine" "$ROOT/build/hl-seal" \
+	"$TMP/bin/"
 export LAUNCH=$TMP/bin/hermes-launch
 
 # The callers that this run can be: as root both, else only oneself.
