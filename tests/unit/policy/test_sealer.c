@@ -1,0 +1,222 @@
+/*
+ * Both ends of the socket between launcher and hl-seal: answers that are none are not believed, and
+ * requests that are none are not answered.
+ */
+#include <sys/socket.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "policy/seal/seal.h"
+#include "policy/sealer.h"
+
+#include "base/banned.h"
+
+static struct hl_err err;
+static const struct note_key key = { .name = "a.example" };
+static const unsigned char signature[NOTE_SIGNATURE_SIZE];
+
+/* Asks about two claims somebody whose answer lies in the socket already. */
+static int
+verify_with(const void *answer, size_t len, bool is_right[2])
+{
+	const struct sealer_claim claims[2] = { { "a\n", 2, &key, signature },
+		{ "b\n", 2, &key, signature } };
+	struct sealer sealer = { 0 };
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	if (answer != NULL)
+		assert_int_equal(send(ends[1], answer, len, MSG_NOSIGNAL), (ssize_t)len);
+	assert_int_equal(shutdown(ends[1], SHUT_WR), 0);
+	sealer.control = ends[0];
+	err = (struct hl_err){ 0 };
+	is_right[0] = is_right[1] = true;
+	int status = policy_sealer_verify(&sealer, claims, 2, is_right, &err);
+	close(ends[0]);
+	close(ends[1]);
+	return status;
+}
+
+static void
+answers_that_are_none_are_not_believed(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} bad[] = {
+		{ NULL, 0 },
+		{ "\x06", 1 },
+		{ "\x06\2\0\0\0", 5 },
+		{ "\x06\2\0\0\0\1", 6 },
+		{ "\x06\2\0\0\0\1\1\1", 8 },
+		{ "\x06\2\0\0\0\1\2", 7 },
+		{ "\x06\1\0\0\0\1", 6 },
+		{ "\x06\3\0\0\0\1\1\1", 8 },
+		{ "\x05\2\0\0\0\1\1", 7 },
+		{ "\x03\2\0\0\0\1\1", 7 },
+		{ "\xff\2\0\0\0\1\1", 7 },
+		{ "\x07", 1 },
+		{ "\x07\xff\xff\xff\xff", 5 },
+	};
+	bool is_right[2];
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(bad); i++) {
+		assert_int_equal(verify_with(bad[i].bytes, bad[i].len, is_right), -1);
+		assert_int_equal(err.code, HLS_13);
+	}
+	assert_int_equal(verify_with("\x06\2\0\0\0\1\0", 7, is_right), 0);
+	assert_true(is_right[0]);
+	assert_false(is_right[1]);
+}
+
+static void
+a_failure_may_have_codes_of_signing_only(void **state)
+{
+	static const struct {
+		const char *id;
+		enum hl_code code;
+	} rows[] = { { "HLS-12", HLS_12 }, { "HLI-02", HLI_02 }, { "HLC-12", HLS_13 },
+		{ "HL-00", HLS_13 }, { "x", HLS_13 } };
+	bool is_right[2];
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		struct hl_buf packet;
+		hl_buf_init(&packet, 256);
+		hl_wire_put_u8(&packet, SEAL_FAILED);
+		hl_wire_put_string(&packet, rows[i].id);
+		hl_wire_put_string(&packet, "why");
+		hl_wire_put_string(&packet, "help");
+		assert_int_equal(verify_with(packet.data, packet.len, is_right), -1);
+		assert_int_equal(err.code, rows[i].code);
+		assert_string_equal(err.msg, "why");
+		hl_buf_done(&packet);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * hl-seal's end
+ */
+
+/* The answer's type; 0 = hl-seal ends. */
+static unsigned
+answer_to(const struct hl_buf *request)
+{
+	unsigned char *exact = malloc(request->len > 0 ? request->len : 1);
+	struct hl_buf out;
+	unsigned type = 0;
+
+	assert_non_null(exact);
+	if (request->len > 0)
+		memcpy(exact, request->data, request->len);
+	hl_buf_init(&out, SEAL_PACKET_MAX);
+	if (seal_answer(exact, request->len, &out) == 0)
+		type = (unsigned char)out.data[0];
+	hl_buf_done(&out);
+	free(exact);
+	return type;
+}
+
+static void
+what_is_no_request_ends_it(void **state)
+{
+	struct hl_buf request;
+
+	(void)state;
+	hl_buf_init(&request, 2 * SEAL_PACKET_MAX);
+	assert_int_equal(answer_to(&request), 0);
+	for (unsigned type = 0; type < 256; type++) {
+		if (type >= SEAL_KEYGEN && type <= SEAL_VERIFY)
+			continue;
+		hl_buf_reset(&request);
+		hl_wire_put_u8(&request, (uint8_t)type);
+		assert_int_equal(answer_to(&request), 0);
+	}
+	/* Larger than its type allows. */
+	hl_buf_reset(&request);
+	hl_wire_put_u8(&request, SEAL_KEYGEN);
+	while (request.len <= 256)
+		hl_buf_putc(&request, 'a');
+	assert_int_equal(answer_to(&request), 0);
+	hl_buf_done(&request);
+}
+
+static void
+malformed_requests_fail(void **state)
+{
+	struct hl_buf request;
+
+	(void)state;
+	hl_buf_init(&request, SEAL_PACKET_MAX);
+	/* Each request, cut off at each byte. */
+	for (unsigned type = SEAL_KEYGEN; type <= SEAL_VERIFY; type++) {
+		for (size_t len = 0; len < 8; len++) {
+			hl_buf_reset(&request);
+			hl_wire_put_u8(&request, (uint8_t)type);
+			for (size_t i = 0; i < len; i++)
+				hl_buf_putc(&request, '\xff');
+			assert_int_equal(answer_to(&request), SEAL_FAILED);
+		}
+	}
+	/* A name that no key can have. */
+	hl_buf_reset(&request);
+	hl_wire_put_u8(&request, SEAL_KEYGEN);
+	hl_wire_put_u8(&request, SEAL_PASSPHRASE_NONE);
+	hl_wire_put_string(&request, "a b");
+	assert_int_equal(answer_to(&request), SEAL_FAILED);
+	/* A signature of another size. */
+	hl_buf_reset(&request);
+	hl_wire_put_u8(&request, SEAL_VERIFY);
+	hl_wire_put_u32(&request, 1);
+	hl_wire_put_bytes(&request, "a\n", 2);
+	hl_wire_put_bytes(&request, key.bytes, NOTE_KEY_SIZE);
+	hl_wire_put_bytes(&request, signature, NOTE_SIGNATURE_SIZE - 1);
+	assert_int_equal(answer_to(&request), SEAL_FAILED);
+	hl_buf_done(&request);
+}
+
+/* Whoever asks cannot have anything else signed than what the request is for. */
+static void
+only_statements_about_policies_are_signed(void **state)
+{
+	static const char text[] = "hermes-launch/host/log\n48213\nAAAA\n";
+	struct hl_buf request, out;
+	struct hl_wire wire;
+
+	(void)state;
+	hl_buf_init(&request, SEAL_PACKET_MAX);
+	hl_buf_init(&out, SEAL_PACKET_MAX);
+	hl_wire_put_u8(&request, SEAL_SIGN_POLICY);
+	hl_wire_put_u8(&request, SEAL_PASSPHRASE_NONE);
+	hl_wire_put_bytes(&request, text, sizeof(text) - 1);
+	assert_int_equal(seal_answer((const unsigned char *)request.data, request.len, &out), 0);
+	hl_wire_init(&wire, out.data, out.len);
+	assert_int_equal(hl_wire_u8(&wire), SEAL_FAILED);
+	assert_string_equal(hl_wire_string(&wire), "HLS-04");
+	hl_buf_done(&request);
+	hl_buf_done(&out);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_that_are_none_are_not_believed),
+		cmocka_unit_test(a_failure_may_have_codes_of_signing_only),
+		cmocka_unit_test(what_is_no_request_ends_it),
+		cmocka_unit_test(malformed_requests_fail),
+		cmocka_unit_test(only_statements_about_policies_are_signed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
