@@ -157,6 +157,13 @@ read_public(const char *given, struct hl_buf *text, struct hl_err *err)
 		   : hl_err_set(err, HLS_10, "'%.200s' is no public key", given);
 }
 
+/* What is wrong with a signature; everything else leaves the question open. */
+static bool
+is_answer(enum hl_code code)
+{
+	return (code >= HLS_03 && code <= HLS_09) || code == HLP_33;
+}
+
 /* 0 yes, 1 no, else the exit status of what went wrong. */
 static int
 verify_one(const struct request *request, const struct policy_load_request *load)
@@ -166,7 +173,7 @@ verify_one(const struct request *request, const struct policy_load_request *load
 
 	if (load_one(request, load, &policy, &err) != 0) {
 		int status = verb_fail(&err);
-		return status == hl_code_info(HLS_05)->exit_status ? 1 : status;
+		return is_answer(err.code) ? 1 : status;
 	}
 	const struct policy_layer *layer = policy_layer_at(policy, 0);
 	if (layer->signer != NULL)

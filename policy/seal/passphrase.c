@@ -3,6 +3,7 @@
  * process's memory only, and wiped there.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,17 @@ cannot_read(struct hl_err *err)
 			      : hl_err_sys(err, HLS_12, "cannot read the passphrase");
 }
 
+/* Signals that are blocked come in here alone, so that none is lost between a look and a read. */
+static int
+wait_for_byte(int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	sigset_t none;
+
+	sigemptyset(&none);
+	return ppoll(&ready, 1, NULL, &none) == 1 ? 0 : -1;
+}
+
 /* One line, byte by byte, so that what is behind it stays for whoever reads on. */
 static int
 read_line(int fd, struct seal_secret *secret, struct hl_err *err)
@@ -36,7 +48,7 @@ read_line(int fd, struct seal_secret *secret, struct hl_err *err)
 	secret->len = 0;
 	for (;;) {
 		char byte;
-		ssize_t n = read(fd, &byte, 1);
+		ssize_t n = wait_for_byte(fd) == 0 ? read(fd, &byte, 1) : -1;
 		if (n < 0)
 			return cannot_read(err);
 		if (n == 0 || byte == '\n')
@@ -52,7 +64,7 @@ read_line(int fd, struct seal_secret *secret, struct hl_err *err)
 	return secret->len > 0 ? 0 : hl_err_set(err, HLS_12, "the passphrase is empty");
 }
 
-/* Only to make read(2) return. */
+/* Only to make ppoll(2) return. */
 static void
 on_signal(int number)
 {
@@ -85,17 +97,29 @@ ask_twice(int fd, struct seal_secret *secret, struct hl_err *err)
 	return status;
 }
 
+/* For good: who was interrupted here is about to end. */
+static void
+hold_signals(void)
+{
+	struct sigaction interrupt = { .sa_handler = on_signal };
+	sigset_t held;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(deadly); i++) {
+		sigaddset(&held, deadly[i]);
+		sigaction(deadly[i], &interrupt, NULL);
+	}
+	sigprocmask(SIG_BLOCK, &held, NULL);
+}
+
 static int
 ask_quietly(int fd, bool is_new, struct seal_secret *secret, struct hl_err *err)
 {
-	struct sigaction old[HL_ARRAY_SIZE(deadly)];
-	struct sigaction interrupt = { .sa_handler = on_signal };
 	struct termios before, quiet;
 
 	if (tcgetattr(fd, &before) != 0)
 		return hl_err_sys(err, HLS_12, "the passphrase's terminal is none");
-	for (size_t i = 0; i < HL_ARRAY_SIZE(deadly); i++)
-		sigaction(deadly[i], &interrupt, &old[i]);
+	hold_signals();
 	quiet = before;
 	quiet.c_lflag &= ~(tcflag_t)(ECHO | ECHONL);
 	quiet.c_lflag |= ICANON | ISIG;
@@ -107,8 +131,6 @@ ask_quietly(int fd, bool is_new, struct seal_secret *secret, struct hl_err *err)
 	if (status == 0)
 		status = is_new ? ask_twice(fd, secret, err) : ask(fd, "Passphrase: ", secret, err);
 	(void)tcsetattr(fd, TCSAFLUSH, &before);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(deadly); i++)
-		sigaction(deadly[i], &old[i], NULL);
 	return status;
 }
 
