@@ -143,6 +143,15 @@ look_at_programs(struct doctor *doctor, const struct host *host)
 	    host->helper_path != NULL ? host->helper_path : "not beside the launcher");
 	if (host->helper_path == NULL)
 		row->mend = "install hl-engine beside hermes-launch to use docker and podman";
+	/* Nobody misses it where nothing needs to be signed. */
+	row = doctor_add(doctor, "hl-seal",
+	    host->seal_path != NULL ? DOCTOR_OK
+	    : host_has_trust()      ? DOCTOR_GAP
+				    : DOCTOR_ABSENT);
+	snprintf(row->detail, sizeof(row->detail), "%.180s",
+	    host->seal_path != NULL ? host->seal_path : "not beside the launcher");
+	if (host->seal_path == NULL)
+		row->mend = "install hl-seal beside hermes-launch to use signed policies";
 }
 
 static void
