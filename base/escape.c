@@ -1,6 +1,6 @@
 /*
- * Escapers, and nothing else: JSON, one shell word, a person's terminal, hexadecimal, base 64. Text from a
- * sandbox, a policy or the network reaches a log or a screen only through these.
+ * Escapers, and nothing else: JSON, one shell word, a person's terminal, hexadecimal, base 64. Text
+ * from a sandbox, a policy or the network reaches a log or a screen only through these.
  */
 #include <string.h>
 

@@ -280,15 +280,14 @@ sort_files(struct stack *stack)
 static int
 check_signatures(struct stack *stack, const struct policy_load_request *request, struct hl_err *err)
 {
-	struct signed_file files[POLICY_LAYERS_MAX];
+	struct signed_files files = { .len = stack->len };
 
 	if (stack->findings->errors > 0)
 		return policy_findings_err(stack->findings, err);
 	for (size_t i = 0; i < stack->len; i++)
-		files[i] =
+		files.v[i] =
 		    (struct signed_file){ stack->files[i].read, stack->files[i].finding_name };
-	if (policy_signatures_check(request, stack->policy, files, stack->len, stack->findings,
-		err) != 0)
+	if (policy_signatures_check(request, stack->policy, &files, stack->findings, err) != 0)
 		return -1;
 	return stack->findings->errors > 0 ? policy_findings_err(stack->findings, err) : 0;
 }

@@ -302,15 +302,15 @@ check_file(struct checking *checking, const struct signed_file *file, struct ver
 }
 
 static int
-check_all(struct checking *checking, const struct signed_file *files, size_t n, struct hl_err *err)
+check_all(struct checking *checking, const struct signed_files *files, struct hl_err *err)
 {
 	struct verdict *verdict HL_AUTO_FREE = malloc(sizeof(*verdict));
 
 	if (verdict == NULL)
 		return hl_err_oom(err);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < files->len; i++) {
 		memset(verdict, 0, sizeof(*verdict));
-		if (check_file(checking, &files[i], verdict, err) != 0)
+		if (check_file(checking, &files->v[i], verdict, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -318,7 +318,7 @@ check_all(struct checking *checking, const struct signed_file *files, size_t n, 
 
 int
 policy_signatures_check(const struct policy_load_request *request, struct policy *policy,
-    const struct signed_file *files, size_t n, struct policy_findings *findings, struct hl_err *err)
+    const struct signed_files *files, struct policy_findings *findings, struct hl_err *err)
 {
 	struct checking checking = {
 		.request = request,
@@ -332,7 +332,7 @@ policy_signatures_check(const struct policy_load_request *request, struct policy
 	/* A trust file with a fault in it says nothing of the rest. */
 	if (!checking.trust.is_there || findings->errors > 0)
 		return 0;
-	int status = check_all(&checking, files, n, err);
+	int status = check_all(&checking, files, err);
 	policy_sealer_end(&checking.sealer);
 	policy_revisions_done(&checking.revisions);
 	return status;

@@ -17,10 +17,15 @@ struct signed_file {
 	const char *finding_name; /* owned by the findings */
 };
 
+struct signed_files {
+	struct signed_file v[POLICY_LAYERS_MAX];
+	size_t len;
+};
+
 /* What is wrong with a signature is a finding; rows of files that are signed get their signer. -1:
  * trust or hl-seal failed, and nothing is known. */
 int policy_signatures_check(const struct policy_load_request *request, struct policy *policy,
-    const struct signed_file *files, size_t n, struct policy_findings *findings,
+    const struct signed_files *files, struct policy_findings *findings,
     struct hl_err *err) HL_MUST_CHECK;
 
 /* The note beside the file, into bytes; *ret_is_there false: there is none. */
