@@ -93,6 +93,20 @@ is_path_like(const char *text)
 	       has_suffix(text, ".yml");
 }
 
+/* Only this says that nothing is there; whatever else went wrong leaves it open. */
+static bool
+is_absence(int sys_errno)
+{
+	return sys_errno == ENOENT || sys_errno == ENOTDIR;
+}
+
+/* One that may be there is the one: reading it then says what is wrong. */
+static bool
+may_be_there(const char *path)
+{
+	return access(path, F_OK) == 0 || !is_absence(errno);
+}
+
 static int
 find_id(const char *id, const char *home, char **ret_path, struct hl_err *err)
 {
@@ -101,11 +115,11 @@ find_id(const char *id, const char *home, char **ret_path, struct hl_err *err)
 	*ret_path = NULL;
 	hl_buf_init(&path, 4096);
 	hl_buf_putf(&path, "%s/%s.yaml", system_dir, id);
-	if (!path.failed && access(path.data, F_OK) != 0 && home != NULL) {
+	if (!path.failed && !may_be_there(path.data) && home != NULL) {
 		hl_buf_reset(&path);
 		hl_buf_putf(&path, "%s/%s/%s.yaml", home, user_dir, id);
 	}
-	if (!path.failed && access(path.data, F_OK) == 0)
+	if (!path.failed && may_be_there(path.data))
 		*ret_path = hl_buf_take(&path);
 	bool is_oom = path.failed;
 	hl_buf_done(&path);
@@ -125,13 +139,6 @@ add_named(struct policy_file_list *list, const struct policy_load_request *reque
 	    find_id(name, request->home, &path, err) != 0)
 		return -1;
 	return add(list, request->cwd, path != NULL ? path : name, path != NULL ? path : name, err);
-}
-
-/* Only this says that nothing is there; whatever else went wrong leaves it open. */
-static bool
-is_absence(int sys_errno)
-{
-	return sys_errno == ENOENT || sys_errno == ENOTDIR;
 }
 
 /* Made by a run that could write there and found no policy (launcher/plan_protect.c): the directory
@@ -168,6 +175,26 @@ refuse_closed(const char *dir, const char *found, struct hl_err *err)
 	    "move the policy to .hermes/ there, name it with --policy, or remove the empty .hermes");
 }
 
+/* Adds the policy of this directory; also one that may be there: reading it says what is wrong. */
+static int
+find_here(const char *dir, struct hl_strv *found, struct hl_err *err)
+{
+	HL_AUTO(hl_buf_done) struct hl_buf path;
+	struct stat st;
+
+	hl_buf_init(&path, 4096);
+	hl_buf_putf(&path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, local_name);
+	if (hl_buf_check(&path, "the path of a policy", err) != 0)
+		return -1;
+	bool is_here = lstat(path.data, &st) == 0;
+	bool is_absent = !is_here && is_absence(errno);
+	if (!is_here && found->len > 0 && is_closed(dir))
+		return refuse_closed(dir, found->v[found->len - 1], err);
+	if (!is_absent)
+		hl_strv_add(found, path.data);
+	return 0;
+}
+
 /* Every local policy from dir upward, the nearest first. */
 static int
 find_local(const char *cwd, struct hl_strv *found, struct hl_err *err)
@@ -177,19 +204,8 @@ find_local(const char *cwd, struct hl_strv *found, struct hl_err *err)
 	if (dir == NULL)
 		return hl_err_oom(err);
 	for (;;) {
-		struct stat st;
-		struct hl_buf path;
-		hl_buf_init(&path, 4096);
-		hl_buf_putf(&path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, local_name);
-		bool is_here = !path.failed && lstat(path.data, &st) == 0;
-		/* One that may be there is of the stack: reading it then says what is wrong. */
-		if (!is_here && !path.failed && found->len == 0)
-			is_here = !is_absence(errno);
-		if (is_here)
-			hl_strv_add(found, path.data);
-		hl_buf_done(&path);
-		if (!is_here && found->len > 0 && is_closed(dir))
-			return refuse_closed(dir, found->v[found->len - 1], err);
+		if (find_here(dir, found, err) != 0)
+			return -1;
 		char *slash = strrchr(dir, '/');
 		if (slash == NULL || strcmp(dir, "/") == 0)
 			return hl_strv_check(found, "policy files", err);

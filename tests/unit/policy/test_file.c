@@ -274,6 +274,19 @@ a_place_that_cannot_be_read_is_not_taken_for_empty(void **state)
 	assert_int_equal(load_from("a", NULL, NULL, NULL), -1);
 	expect_code("HLU-02");
 	chmod_in("a/.hermes", 0700);
+	/* Nor one further up, though its directory can be listed and so is no mark. */
+	assert_int_equal(load_from("a", NULL, NULL, NULL), 0);
+	chmod_in(".hermes", 0444);
+	assert_int_equal(load_from("a", NULL, NULL, NULL), -1);
+	expect_code("HLU-02");
+	chmod_in("a/.hermes", 0444);
+	assert_int_equal(load_from("a", NULL, NULL, NULL), -1);
+	expect_code("HLU-02");
+	chmod_in(".hermes", 0700);
+	assert_int_equal(load_from("a", NULL, NULL, NULL), -1);
+	expect_code("HLU-02");
+	chmod_in("a/.hermes", 0700);
+	assert_int_equal(load_from("a", NULL, NULL, NULL), 0);
 	set_reads_all(true);
 	remove_file("a/.hermes/policy.yaml");
 	remove_dir("a/.hermes");
@@ -305,6 +318,14 @@ an_id_is_looked_up_at_home(void **state)
 	assert_int_equal(load_from(".", t.dir, NULL, "./acme/found"), -1);
 	assert_int_equal(t.err.code, HLP_02);
 	assert_int_equal(load_from(".", t.dir, NULL, ""), -1);
+	/* Also where nobody can say whether there is one. */
+	stack_write("acme/found", HEAD, strlen(HEAD));
+	set_reads_all(false);
+	chmod_in(".config/hermes-launch/policies/acme", 0444);
+	assert_int_equal(load_from(".", t.dir, NULL, "acme/found"), -1);
+	assert_int_equal(t.err.code, HLU_02);
+	chmod_in(".config/hermes-launch/policies/acme", 0700);
+	set_reads_all(true);
 	remove_file("acme/found");
 	remove_dir("acme");
 	remove_file(".config/hermes-launch/policies/acme/found.yaml");
