@@ -186,6 +186,10 @@ on_readable(void *context, uint32_t events)
 	}
 	hl_buf_put(&line->from, bytes, (size_t)n);
 	explicit_bzero(bytes, (size_t)n);
+	if (line->from.failed) {
+		end(line, "memory ended");
+		return;
+	}
 	line->is_in_callback = true;
 	take_lines(line);
 	line->is_in_callback = false;

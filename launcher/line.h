@@ -5,8 +5,8 @@
  *  1. line_open() with a loop; on_line() is called for each line, without its end.
  *  2. line_put() queues bytes. While more than LINE_HIGH wait to be written nothing is read, so
  * that a peer that asks and does not listen stops itself and costs a bounded amount of memory.
- *  3. on_end() once: end of file, an error, a line longer than LINE_MAX_BYTES, or more queued than
- *     LINE_QUEUE_MAX.
+ *  3. on_end() once: end of file, an error, a line longer than LINE_MAX_BYTES, more queued than
+ *     LINE_QUEUE_MAX, or no memory for what was read.
  *  4. line_close() at any time, also inside the callbacks.
  */
 #ifndef HL_LAUNCHER_LINE_H

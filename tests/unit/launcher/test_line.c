@@ -129,6 +129,23 @@ test_long_line(void **state)
 	finish(seen);
 }
 
+/* What cannot be kept is not thrown away to read on. */
+static void
+test_no_memory(void **state)
+{
+	struct seen *seen = calloc(1, sizeof(*seen));
+	int peer = begin(seen);
+
+	(void)state;
+	seen->at.line.from.max = 4;
+	assert_int_equal(write(peer, "abc\nd", 5), 5);
+	run_for(seen, 100);
+	assert_int_equal(seen->ends, 1);
+	assert_string_equal(seen->why, "memory ended");
+	assert_int_equal(seen->lines, 0);
+	finish(seen);
+}
+
 /* Asking without listening stops the reading; memory stays within what one round of lines makes. */
 static void
 test_deaf_peer(void **state)
@@ -178,6 +195,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut_lines),
 		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_deaf_peer),
 		cmocka_unit_test(test_close_inside),
 	};
