@@ -65,11 +65,13 @@ engine_endpoints(const char *state_dir, struct hl_strv *ret_endpoints, struct hl
 	DIR *dir = opendir(path);
 	if (dir == NULL && errno != ENOENT)
 		return hl_err_sys(err, HLB_57, "cannot list '%.300s'", path);
-	while (dir != NULL && (entry = readdir(dir)) != NULL &&
-	       ret_endpoints->len < ENGINE_ENDPOINTS_MAX)
+	int status = 0;
+	for (errno = 0; dir != NULL && (entry = readdir(dir)) != NULL; errno = 0)
 		take_file(dirfd(dir), entry->d_name, ret_endpoints);
+	if (dir != NULL && errno != 0)
+		status = hl_err_sys(err, HLB_57, "cannot list '%.300s'", path);
 	if (dir != NULL)
 		closedir(dir);
 	hl_strv_sort(ret_endpoints);
-	return hl_strv_check(ret_endpoints, "engines", err);
+	return status != 0 ? status : hl_strv_check(ret_endpoints, "engines", err);
 }

@@ -60,9 +60,9 @@ engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
 		return -1;
 	docker_opened_done(&opened);
 	int status = ask_list(&helper, &items, err);
-	/* One that cannot be removed does not keep the others; it is told behind them. */
 	/* A list that was refused is no list, however much of it was read. */
 	const size_t len = status == 0 ? items.len : 0;
+	/* One that cannot be removed does not keep the others; it is told behind them. */
 	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= len && !helper.is_broken;
 	     i += ENGINE_LIST_FIELDS) {
 		if (!is_left(items.v[i + 2], items.v[i + 3]))
