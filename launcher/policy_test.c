@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,25 +240,35 @@ test_examples(struct tester *tester, const struct request_items *files)
  * All of them
  */
 
-/* The tests in a directory, and in its .hermes/. */
-static void
-find_tests(const char *dir, struct hl_strv *files)
+/* The tests in a directory; one that is not there has none. A list that breaks off is not its end:
+ * tests would be left out, and what is left be fine. */
+static int
+find_tests(const char *dir, struct hl_strv *files, struct hl_err *err)
 {
-	DIR *stream = opendir(dir);
+	struct dirent *entry;
 	struct hl_strv found HL_AUTO(hl_strv_done) = { 0 };
+	DIR *stream = opendir(dir);
 
+	if (stream == NULL && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (stream == NULL)
+		return hl_err_sys(err, HLU_02, "cannot list '%.300s'", dir);
 	hl_strv_init(&found, REQUEST_ITEMS_MAX);
-	for (struct dirent *entry; stream != NULL && (entry = readdir(stream)) != NULL;) {
+	for (errno = 0; (entry = readdir(stream)) != NULL; errno = 0) {
 		if (is_test_file(entry->d_name))
 			hl_strv_addf(&found, "%s%s%s", strcmp(dir, ".") == 0 ? "" : dir,
 			    strcmp(dir, ".") == 0 ? "" : "/", entry->d_name);
 	}
-	if (stream != NULL)
-		closedir(stream);
+	int cause = errno;
+	closedir(stream);
+	errno = cause;
+	if (cause != 0)
+		return hl_err_sys(err, HLU_02, "cannot list '%.300s'", dir);
 	hl_strv_sort(&found);
 	for (size_t i = 0; i < found.len; i++)
 		hl_strv_add(files, found.v[i]);
 	files->failed = files->failed || found.failed;
+	return 0;
 }
 
 static int
@@ -267,15 +278,14 @@ list_files(const struct request *request, struct hl_strv *files, struct hl_err *
 
 	hl_strv_init(files, REQUEST_ITEMS_MAX);
 	for (size_t i = 0; i < request->argv_len; i++) {
-		if (stat(request->argv[i], &st) == 0 && S_ISDIR(st.st_mode))
-			find_tests(request->argv[i], files);
-		else
+		if (stat(request->argv[i], &st) != 0 || !S_ISDIR(st.st_mode))
 			hl_strv_add(files, request->argv[i]);
+		else if (find_tests(request->argv[i], files, err) != 0)
+			return -1;
 	}
-	if (request->argv_len == 0) {
-		find_tests(".", files);
-		find_tests(".hermes", files);
-	}
+	if (request->argv_len == 0 &&
+	    (find_tests(".", files, err) != 0 || find_tests(".hermes", files, err) != 0))
+		return -1;
 	if (hl_strv_check(files, "files", err) != 0)
 		return -1;
 	if (files->len > 0)
