@@ -24,7 +24,8 @@
 enum {
 	ANSWER_MAX = 4096,
 	NAP_MS = 10,
-	TRIES = 50
+	TRIES = 50,
+	SO_OF_PEER_PIDFD = 77 /* SO_PEERPIDFD, Linux 6.5 (include/uapi/asm-generic/socket.h) */
 };
 
 /* What does not touch the sandbox is not in it: run id, command, variables and the time limit of
@@ -270,15 +271,18 @@ keeper_check_end(const struct run *run, struct hl_err *err)
 	uint64_t end_ms = hl_now_mono_ms() + KEEPER_STOP_MS;
 	struct keeper_place place;
 
-	for (bool was_killed = false; !was_killed; nap()) {
+	for (;;) {
 		if (keeper_place_open(run->host.state_dir, run->request->name, false, &place,
 			err) != 0)
 			return err->code == HLU_24 ? 0 : -1;
-		was_killed = place.is_ours;
+		bool was_killed = place.is_ours;
 		HL_AUTO_FD int fd = was_killed ? -1 : keeper_connect(&place);
 		keeper_place_close(&place);
-		if (fd >= 0 || (!was_killed && hl_now_mono_ms() >= end_ms))
+		if (was_killed)
+			break;
+		if (fd >= 0 || hl_now_mono_ms() >= end_ms)
 			return 0;
+		nap();
 	}
 	hl_err_set(err, HLB_07, "session '%s' is lost: its keeper was killed", run->request->name);
 	return hl_err_help(err, "'hermes-launch gc' removes what it left");
@@ -297,9 +301,25 @@ wait_for_end(const struct keeper_place *place)
 	return true;
 }
 
-/* The number is the keeper's as it was when it began to listen, and may be another's by now: a lock
- * that is still held after the pidfd was opened says that the keeper lived then, and so that the
- * pidfd is its own. Nobody is sent a signal when it has ended. */
+/* A pidfd of who began to listen, whatever has the number by now. A kernel before 6.5 knows the
+ * number only, as it was when the keeper began to listen: there a lock that is still held after the
+ * pidfd was opened is what says that the keeper lives, but for the moment that what it has started
+ * holds the lock longer. ESRCH: it has ended. */
+static int
+open_keeper(int fd, pid_t number)
+{
+	int pidfd = -1;
+	socklen_t len = sizeof(pidfd);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_OF_PEER_PIDFD, &pidfd, &len) == 0)
+		return pidfd;
+	/* An older one says EINVAL where nobody has the number any more. */
+	if (errno == EINVAL)
+		errno = ESRCH;
+	return errno == ENOPROTOOPT ? (int)syscall(SYS_pidfd_open, number, 0) : -1;
+}
+
+/* Nobody is sent a signal when it has ended. */
 static int
 kill_keeper(const struct keeper_place *place, int fd, struct hl_err *err)
 {
@@ -310,14 +330,16 @@ kill_keeper(const struct keeper_place *place, int fd, struct hl_err *err)
 		return hl_err_sys(err, HLU_25, "the keeper cannot be found");
 	if (peer.pid <= 1)
 		return hl_err_set(err, HLU_25, "the keeper is in another pid namespace");
-	HL_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+	HL_AUTO_FD int pidfd = open_keeper(fd, peer.pid);
 	int cause = errno;
 	if (flock(place->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
+	if (pidfd >= 0)
+		cause = syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0 ? errno : 0;
+	if (cause == 0 || cause == ESRCH)
+		return 0;
 	errno = cause;
-	if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0)
-		return hl_err_sys(err, HLU_25, "the keeper cannot be ended");
-	return 0;
+	return hl_err_sys(err, HLU_25, "the keeper cannot be ended");
 }
 
 int
