@@ -203,7 +203,7 @@ for caller in $CALLERS; do
 			<"$TMP/in.$caller.$end" >"$TMP/out.$caller.$end" 2>&1 & relay=$!
 		exec 7>"$TMP/in.$caller.$end"
 		echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' >&7
-		wait_until 10 test -s "$TMP/out.$caller.$end"
+		wait_until 10 test -s "$TMP/out.$caller.$end" || fail "$caller: it is attached"
 		case $end in
 		kill) kill -9 "$(keeper_pid "$caller" kill)" ;;
 		stop) as "$caller" timeout 30 "$LAUNCH" stop stop ;;
