@@ -454,7 +454,8 @@ cut_before(const struct audit_stream *stream, const struct spans *all, size_t un
 	return cut > shown ? cut : shown;
 }
 
-/* Forgets what is before until, but for the beginning of the line that was cut. */
+/* Forgets what is before until, but for the last of a line that was cut: it may name what follows.
+ */
 static void
 forget(struct audit_stream *stream, size_t until)
 {
