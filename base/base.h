@@ -155,6 +155,9 @@ void hl_buf_done(struct hl_buf *buf);
 /* Wipes the content before it is freed: for whatever may hold a protected value. */
 void hl_buf_done_secret(struct hl_buf *buf);
 void hl_buf_reset(struct hl_buf *buf);
+/* Room for more bytes in all, for what is whole only when each of several writes is. false: failed.
+ */
+bool hl_buf_reserve(struct hl_buf *buf, size_t more);
 void hl_buf_put(struct hl_buf *buf, const void *bytes, size_t len);
 void hl_buf_puts(struct hl_buf *buf, const char *string);
 void hl_buf_putc(struct hl_buf *buf, char byte);

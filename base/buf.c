@@ -44,9 +44,8 @@ hl_buf_reset(struct hl_buf *buf)
 		buf->data[0] = '\0';
 }
 
-/* Room for more bytes and the NUL behind them. */
-static bool
-reserve(struct hl_buf *buf, size_t more)
+bool
+hl_buf_reserve(struct hl_buf *buf, size_t more)
 {
 	if (buf->failed)
 		return false;
@@ -54,7 +53,7 @@ reserve(struct hl_buf *buf, size_t more)
 		buf->failed = true;
 		return false;
 	}
-	size_t need = buf->len + more + 1;
+	size_t need = buf->len + more + 1; /* and the NUL */
 	if (need <= buf->capacity)
 		return true;
 	size_t capacity = buf->capacity > 0 ? buf->capacity : 64;
@@ -81,7 +80,7 @@ reserve(struct hl_buf *buf, size_t more)
 void
 hl_buf_put(struct hl_buf *buf, const void *bytes, size_t len)
 {
-	if (!reserve(buf, len) || len == 0)
+	if (!hl_buf_reserve(buf, len) || len == 0)
 		return;
 	memcpy(buf->data + buf->len, bytes, len);
 	buf->len += len;
@@ -111,7 +110,7 @@ hl_buf_vputf(struct hl_buf *buf, const char *format, va_list ap)
 	int n = vsnprintf(room > 0 ? buf->data + buf->len : NULL, room, format, again);
 	va_end(again);
 	buf->failed = buf->failed || n < 0;
-	if (n <= 0 || !reserve(buf, (size_t)n)) {
+	if (n <= 0 || !hl_buf_reserve(buf, (size_t)n)) {
 		if (room > 0)
 			buf->data[buf->len] = '\0';
 		return;
@@ -154,7 +153,7 @@ hl_buf_check(const struct hl_buf *buf, const char *what, struct hl_err *err)
 char *
 hl_buf_take(struct hl_buf *buf)
 {
-	if (!reserve(buf, 0)) {
+	if (!hl_buf_reserve(buf, 0)) {
 		hl_buf_done(buf);
 		return NULL;
 	}

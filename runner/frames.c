@@ -41,7 +41,9 @@ runner_frame_put(struct hl_buf *out, enum runner_type type, uint32_t channel, co
 		out->failed = true;
 		return;
 	}
-	/* One write, so that a buffer without room takes the whole frame or nothing. */
+	/* A buffer without room takes nothing of a frame. */
+	if (!hl_buf_reserve(out, RUNNER_HEADER_SIZE + len))
+		return;
 	const unsigned char header[RUNNER_HEADER_SIZE] = {
 		(unsigned char)(len & 0xff),
 		(unsigned char)(len >> 8 & 0xff),

@@ -57,6 +57,15 @@ test_frame(void **state)
 	runner_frame_put(&out, RUNNER_OUT, 1, bytes, RUNNER_PAYLOAD_MAX + 1);
 	assert_true(out.failed);
 	hl_buf_done(&out);
+	/* room for the header and not for the rest */
+	hl_buf_init(&out, RUNNER_HEADER_SIZE + 2);
+	runner_frame_put(&out, RUNNER_OUT, 1, "abc", 3);
+	assert_true(out.failed);
+	assert_int_equal(out.len, 0);
+	hl_buf_reset(&out);
+	runner_frame_put(&out, RUNNER_OUT, 1, "ab", 2);
+	assert_int_equal(frame_of(&out).payload_len, 2);
+	hl_buf_done(&out);
 }
 
 static void
