@@ -32,8 +32,8 @@ for part in child supervisor; do
 	check build/musl/runner/$part.o strlen strchr strcspn strncmp child_main hl_raw_clone hl_raw_syscall \
 		usage_add
 done
-# The making of a network namespace, beside the rest of the lock; the rest of the file is ours.
-check build/musl/confine/apply/network.o hl_raw_clone hl_raw_syscall apply_fail __errno_location
+# The making of a network namespace, beside the rest of the lock.
+check build/musl/confine/apply/network_child.o hl_raw_syscall
 # After the launcher's death: calls of signal-safety(7) only.
 check build/launch/confine/limits_remove.o __errno_location open close read write kill getpid rmdir \
 	nanosleep clock_gettime strlen strrchr __memcpy_chk
