@@ -165,7 +165,7 @@ struct init {
 	bool wipe_out; /* out held a shell's state */
 	unsigned rounds;
 	bool had_call, is_alone; /* ALONE: there will be no other */
-	bool is_done;            /* and it is over: what waits is sent, however slow the host reads */
+	bool is_done;       /* and it is over: what waits is sent, however slow the host reads */
 	struct call *calls; /* RUNNER_CALLS_MAX, of which the first calls_len were ever used: */
 	uint32_t calls_len; /* the pages of the others are not touched */
 };
