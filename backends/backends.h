@@ -232,6 +232,8 @@ struct control_info {
 };
 
 const struct control_info *control_info(enum control control);
+/* Whether any backend has the means. */
+bool control_is_applied_somewhere(enum control control);
 /* Who applies it on the plan's backend at its isolation, and what is said where nobody does. */
 enum enforcer control_enforcer(enum control control, enum backend_id id, const struct plan *plan);
 const char *control_note(enum control control, enum backend_id id, const struct plan *plan);

@@ -26,6 +26,15 @@ control_info(enum control control)
 	return &controls[control];
 }
 
+bool
+control_is_applied_somewhere(enum control control)
+{
+	for (unsigned id = 0; id < BACKEND_ID_MAX; id++)
+		if (control_info(control)->enforcer[id] != ENFORCER_NONE)
+			return true;
+	return false;
+}
+
 static bool
 is_scrub(enum backend_id id, const struct plan *plan)
 {

@@ -280,6 +280,10 @@ explain_controls_text(const struct explain *explain, struct hl_buf *out)
 		enum policy_field field = policy_field_find(info->name);
 		enum enforcer enforcer =
 		    control_enforcer((enum control)i, explain->backend->id, explain->plan);
+		/* What no backend has, and nobody asks for, is told by `policy schema`. */
+		if (!control_is_applied_somewhere((enum control)i) && field != POLICY_FIELD_MAX &&
+		    !policy_get(explain->policy, field)->is_explicit)
+			continue;
 		hl_buf_putf(out, "  %-24s %-9s ", info->name, enforcer_name(enforcer));
 		if (gap != NULL)
 			hl_buf_putf(&value, "not applied here: %s", gap->reason);

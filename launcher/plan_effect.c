@@ -31,11 +31,6 @@ enum effect {
 	EFFECT_ERROR
 };
 
-static const char *const backend_names[BACKEND_ID_MAX] = {
-	[BACKEND_LOCAL] = "local",
-	[BACKEND_DOCKER] = "docker",
-};
-
 static enum backend_id
 id_of(const struct plan *plan)
 {
@@ -44,81 +39,169 @@ id_of(const struct plan *plan)
 
 /* May the policy's caller choose that backend? */
 static bool
-is_allowed(const struct policy *policy, enum backend_id id)
+is_allowed(const struct policy *policy, const char *backend)
 {
 	const struct policy_value *value = policy_get(policy, POLICY_BACKENDS);
 	struct policy_judgement judgement;
 	struct hl_err ignored;
 
 	for (size_t i = 0; i < value->items_len; i++)
-		if (strcmp(value->items[i].text, backend_names[id]) == 0)
+		if (strcmp(value->items[i].text, backend) == 0)
 			return true;
 	return value->is_bounded &&
-	       policy_judge(policy, POLICY_BACKENDS, backend_names[id], &judgement, &ignored) ==
-		   0 &&
+	       policy_judge(policy, POLICY_BACKENDS, backend, &judgement, &ignored) == 0 &&
 	       judgement.verdict != POLICY_LOOSER;
 }
 
-/* Keys that say by their name that they are one engine's, and protect nothing elsewhere. */
+/* Whose keys say by their name that they are one backend's, and protect nothing elsewhere. */
+static const struct {
+	const char *prefix;
+	const char *backends[4];
+} owners[] = {
+	{ "image", { "docker", "podman", "singularity" } },
+	{ "docker.", { "docker", "podman" } },
+	{ "local.", { "local" } },
+	{ "singularity.", { "singularity" } },
+	{ "ssh.", { "ssh" } },
+	{ "cloud.", { "modal", "daytona", "vercel" } },
+};
+
+/* May the policy's caller choose another backend, which the key is for? */
 static bool
-is_of_one_backend(const char *key)
+waits_for_another(const struct policy *policy, const struct plan *plan, const char *key)
 {
-	static const char *const prefixes[] = { "image", "docker.", "local." };
-
-	for (size_t i = 0; i < HL_ARRAY_SIZE(prefixes); i++)
-		if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
-}
-
-static bool
-waits_for_another(const struct policy *policy, const struct control_info *info)
-{
-	if (!is_of_one_backend(info->name))
-		return false;
-	for (unsigned id = 0; id < BACKEND_ID_MAX; id++)
-		if (info->enforcer[id] != ENFORCER_NONE && is_allowed(policy, (enum backend_id)id))
-			return true;
-	return false;
-}
-
-/* Values that ask for nothing, and get it, where nobody applies the control. */
-static bool
-asks_nothing(enum policy_field field, const struct policy_value *value)
-{
-	static const struct {
-		enum policy_field field;
-		uint64_t number;
-	} weakest[] = {
-		{ POLICY_FS_LANDLOCK, 1 },
-		{ POLICY_FS_ROOT, PLAN_ROOT_WRITABLE },
-		{ POLICY_NETWORK_MODE, PLAN_NETWORK_HOST },
-		{ POLICY_PROCESS_NO_NEW_PRIVS, 0 },
-		{ POLICY_PROCESS_SECCOMP_PROFILE, CONFINE_PROFILE_NONE },
-	};
-
-	for (size_t i = 0; i < HL_ARRAY_SIZE(weakest); i++)
-		if (weakest[i].field == field)
-			return value->number == weakest[i].number;
-	if (field == POLICY_FS_WORKDIR) {
-		const struct policy_mount *mount = &value->items[0].mount;
-		return mount->access == POLICY_ACCESS_RW &&
-		       (mount->dst == NULL || mount->dst[0] == '\0');
+	for (size_t i = 0; i < HL_ARRAY_SIZE(owners); i++) {
+		if (strncmp(key, owners[i].prefix, strlen(owners[i].prefix)) != 0)
+			continue;
+		for (size_t j = 0; j < HL_ARRAY_SIZE(owners[i].backends); j++) {
+			const char *name = owners[i].backends[j];
+			if (name != NULL && strcmp(name, plan->backend) != 0 &&
+			    is_allowed(policy, name))
+				return true;
+		}
 	}
 	return false;
 }
 
+/* What happens anyway where nobody applies the control. Of a field that is not here that is the
+ * weakest there is. */
+static const struct {
+	enum policy_field field;
+	uint64_t rank;
+	bool is_sandboxed; /* not so at local.isolation: scrub */
+} held[] = {
+	{ POLICY_PROCESS_SECCOMP_ACTION, 1, true }, /* errno */
+	{ POLICY_NAMESPACE_PID, 0, true },
+	{ POLICY_NAMESPACE_IPC, 0, true },
+	{ POLICY_NAMESPACE_UTS, 0, true },
+	{ POLICY_ENV_INHERIT, 0, false },
+	{ POLICY_DOCKER_CLIENT, 0, false },
+	{ POLICY_AUDIT_DETAIL, 0, false },
+};
+
+/* Lists that only add to what is there anyway: empty, they ask nothing. */
+static bool
+only_adds(enum policy_field field)
+{
+	static const enum policy_field adding[] = { POLICY_ENV_DENY, POLICY_AUDIT_REDACT,
+		POLICY_AUDIT_ANCHOR, POLICY_AUDIT_REQUIRE_LABELS };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(adding); i++)
+		if (adding[i] == field)
+			return true;
+	return false;
+}
+
+static uint64_t
+held_rank(const struct plan *plan, enum policy_field field)
+{
+	const char *const *words = policy_field_words(field);
+	uint64_t weakest = 0;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(held); i++)
+		if (held[i].field == field && !(held[i].is_sandboxed && plan_is_scrub(plan)))
+			return held[i].rank;
+	while (words[weakest] != NULL && words[weakest + 1] != NULL)
+		weakest++;
+	return weakest;
+}
+
+/* A value is handed out as what it says; held and words go by how strict it is. */
+static uint64_t
+rank_of(enum policy_field field, const struct policy_value *value)
+{
+	if (value->kind != POLICY_KIND_BOOL)
+		return value->number;
+	return (strcmp(policy_field_words(field)[0], "true") == 0) == (value->number != 0) ? 0 : 1;
+}
+
 static enum effect
-weigh(const struct policy *policy, const struct plan *plan, enum control control,
+weigh_rank(const struct plan *plan, enum policy_field field, const struct policy_value *value)
+{
+	uint64_t asked = rank_of(field, value), is = held_rank(plan, field);
+
+	if (asked < is)
+		return EFFECT_ERROR;
+	return asked == is ? EFFECT_NOTE : EFFECT_WARNING;
+}
+
+/* Without a network, what rules it is no looser for being left out. */
+static bool
+is_moot(const struct policy *policy, const struct plan *plan, const char *key)
+{
+	bool is_of_network = strncmp(key, "network.", 8) == 0 || strncmp(key, "egress.", 7) == 0;
+
+	return is_of_network && !plan_is_scrub(plan) && strcmp(key, "network.mode") != 0 &&
+	       policy_get(policy, POLICY_NETWORK_MODE)->number == PLAN_NETWORK_NONE;
+}
+
+/* Of what is asked, how much is missing when nobody applies it. */
+static enum effect
+weigh_value(const struct plan *plan, enum policy_field field, const struct policy_value *value)
+{
+	switch (value->kind) {
+	case POLICY_KIND_BOOL:
+	case POLICY_KIND_ENUM:
+		return weigh_rank(plan, field, value);
+	case POLICY_KIND_INT:
+	case POLICY_KIND_SIZE:
+	case POLICY_KIND_DURATION:
+	case POLICY_KIND_MILLI:
+		return value->number == POLICY_UNLIMITED ? EFFECT_NOTE : EFFECT_ERROR;
+	case POLICY_KIND_SET:
+		/* Things that are given, and without an enforcer are not. */
+		if (field == POLICY_NETWORK_PUBLISH)
+			return value->items_len == 0 ? EFFECT_NOTE : EFFECT_WARNING;
+		return only_adds(field) && value->items_len == 0 ? EFFECT_NOTE : EFFECT_ERROR;
+	case POLICY_KIND_WORKDIR: {
+		const struct policy_mount *mount = &value->items[0].mount;
+		bool asks = mount->access != POLICY_ACCESS_RW ||
+			    (mount->dst != NULL && mount->dst[0] != '\0');
+		return asks ? EFFECT_ERROR : EFFECT_NOTE;
+	}
+	case POLICY_KIND_STRING:
+	case POLICY_KIND_MAP:
+	case POLICY_KIND_MOUNTS:
+	case POLICY_KIND_TMPFS:
+	case POLICY_KIND_HOME:
+	case POLICY_KIND_MAX:
+		break;
+	}
+	return EFFECT_ERROR;
+}
+
+static enum effect
+weigh(const struct policy *policy, const struct plan *plan, enum policy_field field,
     const struct policy_value *value)
 {
-	const struct control_info *info = control_info(control);
+	const char *key = policy_field_key(field);
 	bool is_of_level = strcmp(value->origin.layer, "level") == 0 && !plan_is_scrub(plan);
+	enum effect effect = weigh_value(plan, field, value);
 
-	if (is_of_level || asks_nothing(policy_field_find(info->name), value) ||
-	    waits_for_another(policy, info))
+	if (is_of_level || effect == EFFECT_NOTE || waits_for_another(policy, plan, key))
 		return EFFECT_NOTE;
-	if (!plan_is_enforced(policy) || policy_may_degrade(policy, info->name, NULL))
+	if (effect == EFFECT_WARNING || is_moot(policy, plan, key) || !plan_is_enforced(policy) ||
+	    policy_may_degrade(policy, key, NULL))
 		return EFFECT_WARNING;
 	return EFFECT_ERROR;
 }
@@ -137,7 +220,7 @@ judge_control(const struct policy *policy, const struct plan *plan, enum control
 	const struct policy_value *value = policy_get(policy, field);
 	if (!value->is_explicit)
 		return 0;
-	enum effect effect = weigh(policy, plan, control, value);
+	enum effect effect = weigh(policy, plan, field, value);
 	if (effect == EFFECT_ERROR) {
 		hl_err_set(err, HLD_20, "%s has no effect on backend %s: %s", info->name,
 		    plan->backend, note);
@@ -145,9 +228,10 @@ judge_control(const struct policy *policy, const struct plan *plan, enum control
 		if (plan_is_scrub(plan))
 			return hl_err_help(err,
 			    "remove the key, or write local: {isolation: confined}");
-		return hl_err_help(err, "remove the key%s",
-		    field == POLICY_FS_LANDLOCK ? ", or say degrade: {allow: [fs.landlock]}"
-						: ", or choose the backend that it is for");
+		if (!control_is_applied_somewhere(control) || field == POLICY_FS_LANDLOCK)
+			return hl_err_help(err, "remove the key, or say degrade: {allow: [%s]}",
+			    info->name);
+		return hl_err_help(err, "remove the key, or choose the backend that it is for");
 	}
 	if (notes != NULL)
 		hl_strv_addf(effect == EFFECT_WARNING ? &notes->warnings : &notes->lines,

@@ -140,6 +140,10 @@ bool policy_read_map(struct policy_reader *r, enum policy_field field, const str
 bool policy_check_path(struct policy_reader *r, const char *key, const struct node *node,
     const char *text);
 
+/* texts.c: a text of which the shape is enough. */
+bool policy_read_shaped(struct policy_reader *r, enum policy_field field, const struct node *node,
+    const char *text);
+
 /* items.c: lists of structures. */
 bool policy_check_count(struct policy_reader *r, const char *key, const struct node *node,
     size_t max);

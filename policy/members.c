@@ -360,9 +360,12 @@ policy_read_member(struct policy_reader *r, enum policy_field field, const struc
 
 	if (!policy_read_string(r, policy_field_key(field), node, &text))
 		return false;
-	HL_BUG_ON(readers[field].read == NULL);
 	if (text[0] == '\0')
 		return bad(r, HLP_07, node, "an empty text is not a value here", "remove it");
+	if (readers[field].read == NULL) {
+		*ret_text = text;
+		return policy_read_shaped(r, field, node, text);
+	}
 	return readers[field].read(r, node, text, ret_text);
 }
 

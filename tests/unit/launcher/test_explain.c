@@ -94,13 +94,28 @@ static const struct sample samples[] = {
 
 static const char *const backends[] = { "backends: [local]\n", "backends: [docker]\n" };
 
+static bool
+is_applied_nowhere(const char *key)
+{
+	for (unsigned i = 0; i < CONTROL_MAX; i++)
+		if (strcmp(control_info((enum control)i)->name, key) == 0)
+			return !control_is_applied_somewhere((enum control)i);
+	return false;
+}
+
 static void
 test_u41_samples_are_complete(void **state)
 {
 	(void)state;
-	assert_int_equal(HL_ARRAY_SIZE(samples), POLICY_FIELD_MAX);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(samples); i++)
-		assert_int_equal(samples[i].field, i);
+	size_t next = 0;
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		/* test_plan_keys.c has those that no backend applies, each with all its words. */
+		if (is_applied_nowhere(policy_field_key((enum policy_field)i)))
+			continue;
+		assert_true(next < HL_ARRAY_SIZE(samples));
+		assert_int_equal(samples[next++].field, i);
+	}
+	assert_int_equal(next, HL_ARRAY_SIZE(samples));
 }
 
 /* U41: each key changes what explain shows of the plan, or is refused by name; none is silent. The

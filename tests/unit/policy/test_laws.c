@@ -135,12 +135,33 @@ put_sets(struct hl_buf *out)
 	put_number(out, "mode", ONE_OF("none", "proxy", "bridge", "host"));
 }
 
+/* Some of each kind among the keys that wait for their backend. */
+static void
+put_rest(struct hl_buf *out)
+{
+	static const char *const runtimes[] = { "runc", "runsc", "\"kata\"" };
+
+	hl_buf_puts(out, "egress:\n  ");
+	put_number(out, "tls", ONE_OF("inspect", "splice"));
+	hl_buf_puts(out, "audit:\n  ");
+	put_number(out, "sync", ONE_OF("each", "run", "none"));
+	hl_buf_puts(out, "  ");
+	put_number(out, "quota", ONE_OF("64MiB", "1GiB", "unlimited"));
+	hl_buf_putf(out, "  redact: [%s]\n", ONE_OF("", "a, \"b*\"", "\"b*\""));
+	hl_buf_puts(out, "cloud:\n  ");
+	put_number(out, "lifetime", ONE_OF("1m", "1h"));
+	hl_buf_puts(out, "  ");
+	put_number(out, "snapshot", ONE_OF("true", "false"));
+	hl_buf_puts(out, "docker:\n  ");
+	put_set(out, "runtime", runtimes, HL_ARRAY_SIZE(runtimes));
+}
+
 /* A policy that contradicts neither itself nor, by explicit defaults, any other. */
 static void
 random_policy(struct hl_buf *out, const char *id)
 {
 	static void (*const parts[])(
-	    struct hl_buf *) = { put_process, put_limits, put_fs, put_sets };
+	    struct hl_buf *) = { put_process, put_limits, put_fs, put_sets, put_rest };
 
 	hl_buf_reset(out);
 	hl_buf_putf(out, "version: 1\nid: %s\nlayer: org\nlevel: %s\n", id,
@@ -179,8 +200,7 @@ put_field_bound(struct hl_buf *out, struct policy_arena *arena, enum policy_fiel
 	struct policy_refs flat;
 
 	hl_buf_putf(out, "%s %d ", policy_field_key(field), (int)state->is_bounded);
-	if (field == POLICY_FS_DENY || field == POLICY_FS_PROTECT ||
-	    field == POLICY_PROCESS_SECCOMP_DENY) {
+	if (policy_field_info(field)->merge == MERGE_UNION_DENY) {
 		struct hl_strv denied;
 		hl_strv_init(&denied, 64);
 		for (size_t i = 0; i < state->items.len; i++)
