@@ -1,6 +1,7 @@
 /*
  * Lines that no message shows. What is set under env.set may be private, and so may be what someone
- * meant to put there but misspelled; a message then keeps its place and loses its line.
+ * meant to put there but misspelled; a message then keeps its place and loses its line. The same
+ * goes for what speaks of secrets, and for texts in which one may stand, such as a proxy's address.
  */
 #include <string.h>
 
@@ -22,6 +23,19 @@ int
 policy_name_len(const char *text)
 {
 	return (int)strcspn(text, "=");
+}
+
+static const char *const private_keys[] = { "anchor", "engine_args", "exec", "proxy", "redact",
+	"secret" };
+
+/* "secrets", "secret_key" and the like too. */
+static bool
+is_private_key(const struct node *key)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(private_keys); i++)
+		if (strncmp(key->text, private_keys[i], strlen(private_keys[i])) == 0)
+			return true;
+	return false;
 }
 
 static bool
@@ -63,7 +77,8 @@ is_private_under(const struct node *map, uint32_t line, bool is_env)
 	for (const struct node *child = map->first; child != NULL; child = child->next) {
 		bool is_keyed = child->key != NULL && child->key->text != NULL;
 		bool is_set =
-		    is_keyed && (policy_node_is(child->key, "set") || is_given_value(child->key));
+		    is_keyed && (policy_node_is(child->key, "set") || is_private_key(child->key) ||
+				    is_given_value(child->key));
 		bool is_env_key = is_keyed && policy_node_is(child->key, "env");
 		if (!is_around(child, line))
 			continue;
@@ -109,6 +124,9 @@ is_private_text(const struct policy_source *source, uint32_t line)
 		from--;
 	const char *block = source->bytes + source->starts[from];
 	size_t size = end - source->starts[from];
+	for (size_t i = 0; i < HL_ARRAY_SIZE(private_keys); i++)
+		if (has_word(block, size, private_keys[i]))
+			return true;
 	return has_word(block, size, "env") || has_word(block, size, "set");
 }
 
