@@ -84,6 +84,8 @@ docker_down()
 	for path in $(pgrep -f -- "$docker_dir/exec/containerd"); do
 		kill -9 "$path" 2>/dev/null || true
 	done
+	# A number that nobody has reaped yet would be taken for a containerd that lives.
+	rm -f "$docker_dir/exec/containerd/containerd.pid" "$docker_dir/pid"
 	# Deepest first: what the engine mounted lies below its own directories.
 	while read -r path; do
 		umount -l "$path" 2>/dev/null || true
