@@ -466,6 +466,14 @@ launch_run(const struct launch_lock *lock, unsigned flags, const char *const *wo
 	launch_end(&launch);
 }
 
+int
+launch_landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* VERSION */);
+
+	return abi < 0 ? 0 : (int)abi;
+}
+
 void
 launch_refused(const struct launch_lock *lock, enum confine_step step, int sys_errno,
     const char *subject)

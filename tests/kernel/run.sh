@@ -3,6 +3,10 @@
 # Arguments: the test programs. HL_MUST_WORK=1 makes a run that cannot happen a failure.
 set -eu
 
+[ $# -gt 0 ] || {
+	echo "no test program is named" >&2
+	exit 1
+}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' INT TERM

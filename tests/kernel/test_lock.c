@@ -158,7 +158,8 @@ test_no_tcp(void **state)
 	struct launch_lock lock;
 
 	(void)state;
-	if (confine_landlock_abi() < 4) {
+	assert_int_equal(confine_landlock_abi(), launch_landlock_abi());
+	if (launch_landlock_abi() < 4) {
 		print_message(
 		    "# SKIP this kernel has no Landlock rights for TCP (ABI 4, Linux 6.7)\n");
 		skip();

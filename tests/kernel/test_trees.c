@@ -39,7 +39,10 @@ count_marked(const char *mark)
 static bool
 has_scopes(void)
 {
-	return (watch.features & RUNNER_FEATURE_SCOPES) != 0;
+	const bool is_told = (watch.features & RUNNER_FEATURE_SCOPES) != 0;
+
+	assert_int_equal(is_told, launch_landlock_abi() >= 6);
+	return is_told;
 }
 
 /* Cancel and timeout end one call's tree, daemons included, and nothing of another's. */

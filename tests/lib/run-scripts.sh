@@ -13,11 +13,14 @@ for script in "$@"; do
 	ok=$(grep -c '^ok ' "$out")
 	bad=$(grep -c '^not ok ' "$out")
 	skip=$(grep -c '^ok .*# SKIP' "$out")
+	plan=$(sed -n 's/^1\.\.\([0-9]*\)$/\1/p' "$out" | tail -n 1)
 	printf '# %s: %d ok, %d not ok, %d skipped, %ds\n' "$script" $((ok - skip)) "$bad" "$skip" \
 		$(($(date +%s) - started))
 	grep '# SKIP' "$out"
-	if [ "$bad" -gt 0 ] || [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; then
+	if [ "$bad" -gt 0 ] || [ "$status" -ne 0 ] || [ "$ok" -eq 0 ] ||
+		[ "${plan:-none}" != $((ok + bad)) ]; then
 		cat "$out"
+		echo "# status $status; $((ok + bad)) tests, the plan says ${plan:-none}"
 		[ "$bad" -gt 0 ] || bad=1
 	fi
 	if [ "$skip" -gt 0 ] && [ "${HL_MUST_WORK:-0}" = 1 ]; then
@@ -30,4 +33,4 @@ for script in "$@"; do
 	rm -f "$out"
 done
 echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+[ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]

@@ -42,6 +42,13 @@ make_node(char path[128], const char *name, mode_t kind, dev_t number)
 }
 
 static void
+skip_without_nodes(void)
+{
+	print_message("# SKIP no node can be made in /dev here: %s\n", strerror(errno));
+	skip();
+}
+
+static void
 test_table(void **state)
 {
 	(void)state;
@@ -113,7 +120,7 @@ test_numbers(void **state)
 	for (size_t i = 0; i < HL_ARRAY_SIZE(nodes); i++) {
 		dev_t number = makedev(nodes[i].major, nodes[i].minor);
 		if (!make_node(path, "node", nodes[i].kind, number))
-			skip();
+			skip_without_nodes();
 		int status = plan_of(fixture, devices_text(path));
 		unlink(path);
 		if (nodes[i].word == NULL && status != 0)
@@ -140,7 +147,7 @@ test_places(void **state)
 	char file[128], link[128], node[128];
 
 	if (mkdir(node_of(file, "dir"), 0755) != 0)
-		skip();
+		skip_without_nodes();
 	int status = plan_of(fixture, devices_text(file));
 	rmdir(file);
 	assert_int_equal(status, -1);
@@ -157,7 +164,7 @@ test_places(void **state)
 	/* A link that stays in /dev: the device is what it leads to, under the name that is asked.
 	 */
 	if (!make_node(node, "node", S_IFCHR, makedev(10, 200)))
-		skip();
+		skip_without_nodes();
 	assert_int_equal(symlink(strrchr(node, '/') + 1, link), 0);
 	status = plan_of(fixture, devices_text(link));
 	unlink(link);
@@ -184,14 +191,16 @@ test_terminal(void **state)
 	int saved = dup(0);
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-	if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+	if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) {
+		print_message("# SKIP no terminal can be made here: %s\n", strerror(errno));
 		skip();
+	}
 	int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
 	assert_true(slave >= 0 && saved >= 0 && fstat(slave, &st) == 0);
 	if (!make_node(path, "tty", S_IFCHR, st.st_rdev)) {
 		close(slave);
 		close(master);
-		skip();
+		skip_without_nodes();
 	}
 	assert_int_equal(plan_of(fixture, devices_text(path)), -1);
 	assert_non_null(strstr(fixture->err.msg, "a terminal of somebody"));

@@ -105,6 +105,23 @@ only_regular_files(void **state)
 	expect_code("HLP-06");
 }
 
+/* With or without the rights that let root read everything. */
+static void
+set_reads_all(bool on)
+{
+	static const cap_value_t rights[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH };
+	cap_t caps = cap_get_proc();
+
+	assert_non_null(caps);
+	if (getuid() == 0) {
+		assert_int_equal(cap_set_flag(caps, CAP_EFFECTIVE, 2, rights,
+				     on ? CAP_SET : CAP_CLEAR),
+		    0);
+		assert_int_equal(cap_set_proc(caps), 0);
+	}
+	cap_free(caps);
+}
+
 /* U04: rules that cannot be read are never the same as no rules */
 static void
 u04_missing_unreadable_truncated_or_a_directory(void **state)
@@ -117,11 +134,11 @@ u04_missing_unreadable_truncated_or_a_directory(void **state)
 	assert_int_equal(stack_load_files((const char *const[]){ "/etc" }, 1), -1);
 	expect_code("HLP-06");
 	expect_good(HEAD);
-	if (getuid() != 0) {
-		chmod_in("p.yaml", 0);
-		expect_unsafe("HLU-02");
-		chmod_in("p.yaml", 0600);
-	}
+	chmod_in("p.yaml", 0);
+	set_reads_all(false);
+	expect_unsafe("HLU-02");
+	set_reads_all(true);
+	chmod_in("p.yaml", 0600);
 	assert_int_equal(stack_load_files(only, 1), 0);
 	/* One good file does not make up for a bad one. */
 	assert_int_equal(stack_load_files((const char *const[]){ "p.yaml", "absent.yaml" }, 2), -1);
@@ -217,23 +234,6 @@ the_local_policy_is_looked_for_upward(void **state)
 	remove_dir(".hermes");
 	remove_dir("a/b");
 	remove_dir("a");
-}
-
-/* With or without the rights that let root read everything. */
-static void
-set_reads_all(bool on)
-{
-	static const cap_value_t rights[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH };
-	cap_t caps = cap_get_proc();
-
-	assert_non_null(caps);
-	if (getuid() == 0) {
-		assert_int_equal(cap_set_flag(caps, CAP_EFFECTIVE, 2, rights,
-				     on ? CAP_SET : CAP_CLEAR),
-		    0);
-		assert_int_equal(cap_set_proc(caps), 0);
-	}
-	cap_free(caps);
 }
 
 /* What cannot be known is no answer: neither "no mark" above a policy, nor "no policy" here. */
