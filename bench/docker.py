@@ -12,6 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "lib"))
+from rows import row  # noqa: E402
 from session import Peer  # noqa: E402
 
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -63,14 +64,6 @@ def launched(launcher, policy):
     return started, time.perf_counter() - begin
 
 
-def row(name, times, base):
-    times = sorted(times)
-    median = statistics.median(times)
-    print("| %s | %.1f | %.1f | %.1f | %.2f |" % (
-        name, times[0] * 1e3, median * 1e3, times[len(times) * 95 // 100] * 1e3,
-        median / statistics.median(base)))
-
-
 def head(base):
     print("| what | min ms | median ms | p95 ms | x %s |" % base)
     print("|---|---|---|---|---|")
@@ -88,8 +81,8 @@ def start(launcher, policy, socket, rounds=30):
             theirs.append(took)
             ours.append(started)
     head("`docker run -d`")
-    row("`docker run -d` of the same container, idle", theirs, theirs)
-    row("hermes-launch, to the command's first byte", ours, theirs)
+    row("`docker run -d` of the same container, idle", theirs, theirs, 1e3, 95)
+    row("hermes-launch, to the command's first byte", ours, theirs, 1e3, 95)
 
 
 def calls(launcher, policy, socket, rounds=30):
@@ -112,9 +105,9 @@ def calls(launcher, policy, socket, rounds=30):
     peer.end()
     engine.remove(container)
     head("`docker exec`")
-    row("`docker exec bash -c true`", theirs, theirs)
-    row("session call, state kept", kept, theirs)
-    row("session call, argv", plain, theirs)
+    row("`docker exec bash -c true`", theirs, theirs, 1e3, 95)
+    row("session call, state kept", kept, theirs, 1e3, 95)
+    row("session call, argv", plain, theirs, 1e3, 95)
     print()
     print("a session call is %.0f times as fast as `docker exec`" % (
         statistics.median(theirs) / statistics.median(kept)))

@@ -10,6 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "lib"))
+from rows import row  # noqa: E402
 from session import Peer  # noqa: E402
 
 BASH = "/bin/bash"
@@ -36,14 +37,6 @@ def asked(peer, **params):
     return took
 
 
-def row(name, times, base):
-    times = sorted(times)
-    median = statistics.median(times)
-    print("| %s | %.0f | %.0f | %.0f | %.2f |" % (
-        name, times[0] * 1e6, median * 1e6, times[len(times) * 99 // 100] * 1e6,
-        median / statistics.median(base)))
-
-
 def calls(launcher, policy, rounds=300):
     peer = start(launcher, policy)
     alone, kept, plain = [], [], []
@@ -54,9 +47,9 @@ def calls(launcher, policy, rounds=300):
     peer.end()
     print("| what | min us | median us | p99 us | x bare |")
     print("|---|---|---|---|---|")
-    row("bare `bash -c true`", alone, alone)
-    row("session call, state kept", kept, alone)
-    row("session call, argv", plain, alone)
+    row("bare `bash -c true`", alone, alone, 1e6, 99)
+    row("session call, state kept", kept, alone, 1e6, 99)
+    row("session call, argv", plain, alone, 1e6, 99)
 
 
 def memory(pid):

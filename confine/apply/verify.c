@@ -19,8 +19,8 @@
 
 #include "base/banned.h"
 
-static int
-differs(struct confine_failure *failure, const char *subject)
+int
+verify_differs(struct confine_failure *failure, const char *subject)
 {
 	failure->step = CONFINE_STEP_VERIFY;
 	failure->sys_errno = 0;
@@ -187,7 +187,7 @@ verify_status_text(const struct confinement *confinement, const char *text,
 		if (line == NULL ||
 		    !check->holds(confinement, found,
 			numbers(line + len, check->base, found, HL_ARRAY_SIZE(found))))
-			return differs(ret_failure, check->key);
+			return verify_differs(ret_failure, check->key);
 	}
 	return 0;
 }
@@ -216,7 +216,7 @@ verify_status(const struct confinement *confinement, struct confine_failure *ret
 	int bits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
 	if ((confinement->flags & CONFINE_CAPS) != 0 &&
 	    (bits < 0 || (unsigned)bits != apply_securebits_wanted(confinement)))
-		return differs(ret_failure, "securebits");
+		return verify_differs(ret_failure, "securebits");
 	return 0;
 }
 
@@ -267,7 +267,7 @@ verify_descriptors(int keep_fd, struct confine_failure *ret_failure)
 			const char *name = entries + at + offsetof(struct directory_entry, name);
 			if (numbers(name, 10, &number, 1) == 1 && number > (uint64_t)keep_fd &&
 			    number != (uint64_t)fd)
-				return differs(ret_failure, "an open descriptor");
+				return verify_differs(ret_failure, "an open descriptor");
 			at += entry.size;
 		}
 	if (n < 0)

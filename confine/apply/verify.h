@@ -24,6 +24,9 @@ struct verify_mounts {
 	unsigned char seen[CONFINE_OPS_MAX / 8];
 };
 
+/* What was read back is not what was asked for. Returns -1. */
+int verify_differs(struct confine_failure *failure, const char *subject);
+
 /* verify_seen.c: what an engine made. options: of the mount; rest: what follows them in the line.
  */
 bool verify_seen_mount(const struct confinement *confinement, const char *place,

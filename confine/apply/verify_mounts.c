@@ -11,15 +11,6 @@
 
 #include "base/banned.h"
 
-static int
-differs(struct confine_failure *failure, const char *subject)
-{
-	failure->step = CONFINE_STEP_VERIFY;
-	failure->sys_errno = 0;
-	failure->subject = subject;
-	return -1;
-}
-
 /* The nth field (from 1) of a line of fields with one space between; NUL-terminated in place. */
 static char *
 field(char *line, unsigned nth)
@@ -162,7 +153,7 @@ check_seen(struct verify_mounts *mounts, const char *place, const char *options,
 	const char *subject = NULL;
 
 	if (!verify_seen_mount(confinement, place, options, rest, &subject))
-		return differs(ret_failure, subject);
+		return verify_differs(ret_failure, subject);
 	for (size_t i = 0; i < confinement->ops_len; i++)
 		if (strcmp(confinement->ops[i].dst, place) == 0)
 			mounts->seen[i / 8] |= (unsigned char)(1 << (i % 8));
@@ -179,7 +170,7 @@ check_line(struct verify_mounts *mounts, struct confine_failure *ret_failure)
 	char *options = place != NULL ? strchr(place, ' ') : NULL;
 
 	if (options == NULL)
-		return differs(ret_failure, "/proc/self/mountinfo");
+		return verify_differs(ret_failure, "/proc/self/mountinfo");
 	*options++ = '\0';
 	char *end = strchr(options, ' ');
 	if (end != NULL)
@@ -199,7 +190,7 @@ check_line(struct verify_mounts *mounts, struct confine_failure *ret_failure)
 	/* A second mount at "/" would be the old root, or a part of it, left behind. */
 	bool is_root = strcmp(place, "/") == 0;
 	if (!is_fine || (is_root && mounts->has_root))
-		return differs(ret_failure, op != NULL ? op->dst : "/");
+		return verify_differs(ret_failure, op != NULL ? op->dst : "/");
 	mounts->has_root = mounts->has_root || is_root;
 	note_seen(mounts, place, options);
 	if (op != NULL && op->kind == CONFINE_OP_PROC && verify_has_option(options, "ro") &&
@@ -216,7 +207,7 @@ verify_mounts_feed(struct verify_mounts *mounts, const char *bytes, size_t len,
 		const char *newline = memchr(bytes + at, '\n', len - at);
 		size_t n = newline != NULL ? (size_t)(newline - (bytes + at)) : len - at;
 		if (n >= sizeof(mounts->line) - mounts->len)
-			return differs(ret_failure, "/proc/self/mountinfo");
+			return verify_differs(ret_failure, "/proc/self/mountinfo");
 		memcpy(mounts->line + mounts->len, bytes + at, n);
 		mounts->len += n;
 		at += n;
@@ -238,17 +229,17 @@ verify_mounts_end(const struct verify_mounts *mounts, struct confine_failure *re
 
 	/* Without a cover the kernel's settings are open to whoever may write them. */
 	if ((confinement->flags & CONFINE_SEEN_MOUNTS) != 0 && !mounts->has_read_only_sys)
-		return differs(ret_failure, "/proc/sys");
+		return verify_differs(ret_failure, "/proc/sys");
 	for (size_t i = 0; i < confinement->ops_len; i++) {
 		const struct confine_op *op = &confinement->ops[i];
 		if (op->kind == CONFINE_OP_DIR || op->kind == CONFINE_OP_SYMLINK ||
 		    (op->kind == CONFINE_OP_MASK && (op->flags & CONFINE_OP_OPTIONAL) != 0))
 			continue;
 		if ((mounts->seen[i / 8] & 1 << (i % 8)) == 0)
-			return differs(ret_failure, op->dst);
+			return verify_differs(ret_failure, op->dst);
 		if (op->kind == CONFINE_OP_PROC && (op->flags & CONFINE_OP_SUBSET) == 0 &&
 		    !mounts->has_read_only_sys)
-			return differs(ret_failure, "/proc/sys");
+			return verify_differs(ret_failure, "/proc/sys");
 	}
 	return 0;
 }

@@ -20,15 +20,6 @@ enum {
 	PATH_TEXT_MAX = 256,
 };
 
-static int
-differs(struct confine_failure *failure, const char *subject)
-{
-	failure->step = CONFINE_STEP_VERIFY;
-	failure->sys_errno = 0;
-	failure->subject = subject;
-	return -1;
-}
-
 /* Decimal digits at the start of text. Returns whether there is one. */
 static bool
 number_of(const char *text, uint64_t *ret_number)
@@ -206,7 +197,7 @@ verify_seen_limits(const struct confinement *confinement, const char *root,
 		for (size_t at = 0; at < 2 && wanted != 0 && status == 0; at++)
 			status = read_limit(root, limits[i].files[at], text, sizeof(text));
 		if (status < 0 || (status > 0 && !is_limit(&limits[i], text, wanted)))
-			return differs(ret_failure, limits[i].subject);
+			return verify_differs(ret_failure, limits[i].subject);
 	}
 	return 0;
 }
@@ -233,6 +224,6 @@ verify_seen_env(const struct confinement *confinement, char *const *environment,
 	/* Only the name is for a message: the value may be private. */
 	for (; *environment != NULL; environment++)
 		if (!is_name_of(confinement->seen_env, *environment, strcspn(*environment, "=")))
-			return differs(ret_failure, "a variable that was not asked for");
+			return verify_differs(ret_failure, "a variable that was not asked for");
 	return 0;
 }

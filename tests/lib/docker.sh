@@ -121,10 +121,11 @@ docker_policy()
 	} | policy "$1"
 }
 
-# Names of containers of ours, running or not.
+# Names of containers of ours, running or not. An engine that does not answer has not said that none is.
 docker_ours()
 {
-	docker_cli ps -a --filter label=dev.hermes-launch.managed=1 --format '{{.Names}}'
+	docker_cli ps -a --filter label=dev.hermes-launch.managed=1 --format '{{.Names}}' ||
+		echo "the engine does not answer"
 }
 
 docker_is_running()
