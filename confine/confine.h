@@ -277,7 +277,6 @@ enum confine_early_flags {
 
 struct confine_early {
 	uint32_t flags; /* what was asked for */
-	bool has_dev, has_proc;
 	int base_fd, mask_fd[2];
 	struct confine_failure failure; /* step NONE: all is done; else confine_apply() fails so */
 };

@@ -74,9 +74,9 @@ struct argument {
 };
 
 static const struct argument arguments[] = {
-	{ "--stdio", true, 0 },
-	{ "own-root", false, CONFINE_EARLY_ROOT },
-	{ "own-network", false, CONFINE_EARLY_ROOT | CONFINE_EARLY_NETWORK },
+	{ RUNNER_STDIO, true, 0 },
+	{ RUNNER_OWN_ROOT, false, CONFINE_EARLY_ROOT },
+	{ RUNNER_OWN_NETWORK, false, CONFINE_EARLY_ROOT | CONFINE_EARLY_NETWORK },
 };
 
 static bool

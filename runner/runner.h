@@ -2,8 +2,8 @@
  * runner - the static program inside a sandbox. This door is the protocol it speaks.
  *
  * One full-duplex byte stream joins the host and the runner: a socketpair on descriptor 3 for the
- * native sandbox (no argument), standard input and output elsewhere (argument "--stdio"). The
- * runner is pid 1 of its sandbox, or its child subreaper.
+ * native sandbox, standard input and output elsewhere (RUNNER_STDIO). The runner is pid 1 of its
+ * sandbox, or its child subreaper.
  *
  *	host			runner
  *	----			------
@@ -67,6 +67,12 @@
 #include <stdint.h>
 
 #include "base/base.h"
+
+/* The runner's one argument: how it is spoken to, or, on descriptor 3, what it may begin with
+ * before the lock has come (confine_begin()). */
+#define RUNNER_STDIO       "--stdio"
+#define RUNNER_OWN_ROOT    "own-root"    /* mounts of its own */
+#define RUNNER_OWN_NETWORK "own-network" /* and a network namespace, which it makes */
 
 enum {
 	RUNNER_VERSION = 2,

@@ -431,13 +431,13 @@ docker_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_err
 		for (size_t i = 0; i < settings.len; i++)
 			docker_setting_argv(&settings.items[i], argv);
 		hl_strv_add(argv, plan->image);
-		hl_strv_add(argv, DOCKER_RUNNER_ARGUMENT);
+		hl_strv_add(argv, RUNNER_STDIO);
 		docker_settings_body(&settings, plan->image, &ret_lowered->body);
 		docker_expect(&settings, plan, ret_lowered);
 		ret_lowered->has_confinement = true;
 		print_lines(&settings, ret_lowered);
 		lowered_line(ret_lowered, &plan->image_origin, "%s %s", plan->image,
-		    DOCKER_RUNNER_ARGUMENT);
+		    RUNNER_STDIO);
 		if (ret_lowered->failed || argv->failed)
 			status = hl_err_oom(err);
 		else

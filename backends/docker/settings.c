@@ -315,7 +315,7 @@ put_fixed(struct hl_json *json, const char *image)
 	hl_json_string(json, image);
 	hl_json_key(json, "Cmd");
 	hl_json_array(json);
-	hl_json_string(json, DOCKER_RUNNER_ARGUMENT);
+	hl_json_string(json, RUNNER_STDIO);
 	hl_json_end_array(json);
 	for (size_t i = 0; i < HL_ARRAY_SIZE(streams); i++) {
 		hl_json_key(json, streams[i]);

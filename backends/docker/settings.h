@@ -78,7 +78,6 @@ char *docker_seccomp_path(const struct plan *plan, const char *json) HL_MUST_CHE
 char *docker_runner_path(const struct plan *plan) HL_MUST_CHECK;
 
 #define DOCKER_RUNNER_TARGET   "/.hermes-runner"
-#define DOCKER_RUNNER_ARGUMENT "--stdio"
 #define DOCKER_NAME_PREFIX     "hermes-launch-"
 
 /* "hermes-launch-<run id in lower case>". */

@@ -231,8 +231,8 @@ starter_world_of(const struct plan *plan)
 
 /* runner/main.c: what the runner may begin with before the lock has come. */
 static const char *const runner_arguments[] = {
-	[STARTER_OWN] = "own-network",
-	[STARTER_NETWORK] = "own-root",
+	[STARTER_OWN] = RUNNER_OWN_NETWORK,
+	[STARTER_NETWORK] = RUNNER_OWN_ROOT,
 	[STARTER_HOST] = NULL,
 };
 

@@ -21,13 +21,7 @@ begin_root(struct apply *apply, struct confine_early *early)
 	early->base_fd = apply->base_fd;
 	early->mask_fd[0] = apply->mask_fd[0];
 	early->mask_fd[1] = apply->mask_fd[1];
-	if (apply_dev_early(apply) != 0)
-		return -1;
-	early->has_dev = true;
-	if (apply_proc_early(apply) != 0)
-		return -1;
-	early->has_proc = true;
-	return 0;
+	return apply_dev_early(apply) != 0 ? -1 : apply_proc_early(apply);
 }
 
 void
@@ -73,17 +67,14 @@ take_away(struct apply *apply, const char *name, enum confine_step step)
 int
 apply_early_rest(struct apply *apply)
 {
-	const struct confine_early *early = apply->early;
-
-	apply->uses_early_dev =
-	    early->has_dev && is_wanted(apply->confinement, CONFINE_OP_DEV, "/dev");
-	apply->uses_early_proc =
-	    early->has_proc && is_wanted(apply->confinement, CONFINE_OP_PROC, "/proc");
-	if (early->has_dev && !apply->uses_early_dev &&
-	    take_away(apply, "dev", CONFINE_STEP_DEV) != 0)
+	/* A beginning that failed half way has failed the lock before this. */
+	if ((apply->early->flags & CONFINE_EARLY_ROOT) == 0)
+		return 0;
+	apply->uses_early_dev = is_wanted(apply->confinement, CONFINE_OP_DEV, "/dev");
+	apply->uses_early_proc = is_wanted(apply->confinement, CONFINE_OP_PROC, "/proc");
+	if (!apply->uses_early_dev && take_away(apply, "dev", CONFINE_STEP_DEV) != 0)
 		return -1;
-	if (early->has_proc && !apply->uses_early_proc &&
-	    take_away(apply, "proc", CONFINE_STEP_PROC) != 0)
+	if (!apply->uses_early_proc && take_away(apply, "proc", CONFINE_STEP_PROC) != 0)
 		return -1;
 	return 0;
 }

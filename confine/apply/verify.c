@@ -52,6 +52,10 @@ open_proc(const char *path, int flags)
 }
 
 /* Numbers of a line of /proc/self/status, in the given base, at most max. Returns how many. */
+enum {
+	NUMBERS_MAX = 4 /* of one line */
+};
+
 static size_t
 numbers(const char *text, unsigned base, uint64_t *ret, size_t max)
 {
@@ -112,7 +116,7 @@ holds_groups(const struct confinement *confinement, const uint64_t *found, size_
 	for (size_t i = 0; i < n; i++)
 		if (found[i] != confinement->gid)
 			return false;
-	return true;
+	return n < NUMBERS_MAX; /* what did not fit was not looked at */
 }
 
 static bool
@@ -173,7 +177,7 @@ verify_status_text(const struct confinement *confinement, const char *text,
 {
 	for (size_t i = 0; i < HL_ARRAY_SIZE(checks); i++) {
 		const struct check *check = &checks[i];
-		uint64_t found[4];
+		uint64_t found[NUMBERS_MAX];
 		if ((confinement->flags & check->flags) == 0)
 			continue;
 		/* The name of the process comes first and is escaped: no newline of its own. */

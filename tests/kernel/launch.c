@@ -254,7 +254,8 @@ forget(unsigned number)
 static char *
 argument_of(unsigned flags)
 {
-	static char stdio[] = "--stdio", root[] = "own-root", network[] = "own-network";
+	static char stdio[] = RUNNER_STDIO, root[] = RUNNER_OWN_ROOT,
+		    network[] = RUNNER_OWN_NETWORK;
 
 	if ((flags & LAUNCH_STDIO) != 0)
 		return stdio;
@@ -494,10 +495,17 @@ launch_refused(const struct launch_lock *lock, enum confine_step step, int sys_e
 int
 launch_attempt(const struct launch_lock *lock, const char *name, const char *a, const char *b)
 {
+	return launch_attempt_with(lock, LAUNCH_LEAK, name, a, b);
+}
+
+int
+launch_attempt_with(const struct launch_lock *lock, unsigned flags, const char *name, const char *a,
+    const char *b)
+{
 	static struct launch_result result;
 	const char *const words[] = { "/probe", name, a, b, NULL };
 
-	launch_run(lock, LAUNCH_LEAK, words, &result);
+	launch_run(lock, flags, words, &result);
 	if (!result.has_exit)
 		fail_msg("not locked: step '%s', '%s': %s",
 		    confine_step_text((enum confine_step)result.error.step), result.subject,

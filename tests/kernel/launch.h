@@ -93,6 +93,9 @@ void launch_refused(const struct launch_lock *lock, enum confine_step step, int 
 const char *launch_probe(void);
 /* The errno (0 = it worked) with which an attempt of the probe ends inside. */
 int launch_attempt(const struct launch_lock *lock, const char *name, const char *a, const char *b);
+/* The same, with LAUNCH_ flags. */
+int launch_attempt_with(const struct launch_lock *lock, unsigned flags, const char *name,
+    const char *a, const char *b);
 bool launch_is_root(void);
 /* Landlock's version by the kernel's own word, not by what is tested; 0 = none. */
 int launch_landlock_abi(void);

@@ -22,19 +22,6 @@
 
 static struct launch_result result;
 
-static int
-attempt(const struct launch_lock *lock, unsigned flags, const char *name, const char *argument)
-{
-	const char *const words[] = { "/probe", name, argument, NULL };
-
-	launch_run(lock, flags, words, &result);
-	if (!result.has_exit)
-		fail_msg("not locked: step '%s', '%s': %s",
-		    confine_step_text((enum confine_step)result.error.step), result.subject,
-		    strerror(result.error.sys_errno));
-	return (int)result.exit.code;
-}
-
 /* An abstract socket belongs to a network namespace (unix(7)): with the host's network it is there.
  * Landlock would be in the way as well. */
 static void
@@ -55,14 +42,19 @@ test_own_network(void **state)
 	assert_int_equal(listen(fd, 8), 0);
 	launch_lock_full(&lock);
 	lock.confinement.flags &= ~(uint32_t)CONFINE_LANDLOCK;
-	assert_int_equal(attempt(&lock, LAUNCH_OWN_NETWORK, "abstract", name), ECONNREFUSED);
+	assert_int_equal(launch_attempt_with(&lock, LAUNCH_OWN_NETWORK, "abstract", name, NULL),
+	    ECONNREFUSED);
 	/* lo is up in it: refused, and not unreachable */
-	assert_int_equal(attempt(&lock, LAUNCH_OWN_NETWORK, "loopback", NULL), ECONNREFUSED);
+	assert_int_equal(launch_attempt_with(&lock, LAUNCH_OWN_NETWORK, "loopback", NULL, NULL),
+	    ECONNREFUSED);
 	/* Also where nothing of it was begun, and the runner is in the host's network. */
-	assert_int_equal(attempt(&lock, LAUNCH_OWN_ROOT | LAUNCH_SHARE_NET, "abstract", name),
+	assert_int_equal(launch_attempt_with(&lock, LAUNCH_OWN_ROOT | LAUNCH_SHARE_NET, "abstract",
+			     name, NULL),
 	    ECONNREFUSED);
 	lock.confinement.flags &= ~(uint32_t)CONFINE_LOOPBACK;
-	assert_int_equal(attempt(&lock, LAUNCH_OWN_ROOT | LAUNCH_SHARE_NET, "abstract", name), 0);
+	assert_int_equal(launch_attempt_with(&lock, LAUNCH_OWN_ROOT | LAUNCH_SHARE_NET, "abstract",
+			     name, NULL),
+	    0);
 	close(fd);
 }
 
@@ -91,7 +83,9 @@ test_no_network_namespace(void **state)
 	refused(&lock, LAUNCH_OWN_ROOT | LAUNCH_NO_UNSHARE, CONFINE_STEP_NETWORK, ENOSYS);
 	/* The sibling: without that wish the same runner is locked. */
 	lock.confinement.flags &= ~(uint32_t)CONFINE_LOOPBACK;
-	assert_int_equal(attempt(&lock, LAUNCH_OWN_ROOT | LAUNCH_NO_UNSHARE, "nothing", NULL), 0);
+	assert_int_equal(launch_attempt_with(&lock, LAUNCH_OWN_ROOT | LAUNCH_NO_UNSHARE, "nothing",
+			     NULL, NULL),
+	    0);
 }
 
 /* A lock that would leave the runner in the host's network, or root, was meant for another one. */

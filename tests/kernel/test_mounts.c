@@ -387,16 +387,6 @@ test_landlock(void **state)
 	assert_true(result.has_exit);
 }
 
-static int
-abstract_attempt(const struct launch_lock *lock, const char *name)
-{
-	const char *const words[] = { "/probe", "abstract", name, NULL };
-
-	launch_run(lock, LAUNCH_SHARE_NET, words, &result);
-	assert_true(result.has_exit);
-	return (int)result.exit.code;
-}
-
 /* abs_unix: the host's abstract sockets, with the host's network: only Landlock stands there. */
 static void
 test_abstract_socket(void **state)
@@ -414,9 +404,10 @@ test_abstract_socket(void **state)
 	assert_int_equal(listen(fd, 4), 0);
 	launch_lock_full(&lock);
 	lock.confinement.flags &= ~(uint32_t)CONFINE_LOOPBACK;
-	assert_int_equal(abstract_attempt(&lock, name), EPERM);
+	assert_int_equal(launch_attempt_with(&lock, LAUNCH_SHARE_NET, "abstract", name, NULL),
+	    EPERM);
 	lock.confinement.flags &= ~(uint32_t)CONFINE_LANDLOCK;
-	assert_int_equal(abstract_attempt(&lock, name), 0);
+	assert_int_equal(launch_attempt_with(&lock, LAUNCH_SHARE_NET, "abstract", name, NULL), 0);
 	close(fd);
 }
 
