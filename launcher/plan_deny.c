@@ -52,6 +52,7 @@ deny_list_done(struct deny_list *list)
 		free(list->items[i].path);
 	free(list->items);
 	free(list->home);
+	free(list->env_home);
 	for (size_t i = 0; i < list->parents_len; i++) {
 		free(list->parents[i].path);
 		free(list->parents[i].settled);
@@ -203,20 +204,48 @@ may_be_there(const struct deny_home *home, const char *rest)
 	return hl_strv_contains(&home->names, name);
 }
 
-/* rest below each home that we know: the caller's and root's. */
+/* $HOME is where programs left their credentials, whatever the account says. */
+static int
+find_env_home(struct deny_list *list, const struct host *host, struct hl_err *err)
+{
+	static const char name[] = "HOME=";
+
+	for (char *const *entry = host->environ_; entry != NULL && *entry != NULL; entry++) {
+		const char *value = *entry + sizeof(name) - 1;
+		if (strncmp(*entry, name, sizeof(name) - 1) != 0 || value[0] != '/')
+			continue;
+		HL_AUTO_FREE char *home = plan_path_settle(value);
+		if (home == NULL)
+			return hl_err_oom(err);
+		if (strcmp(home, "/") != 0 && strcmp(home, list->home) != 0 &&
+		    strcmp(home, "/root") != 0)
+			list->env_home = HL_TAKE_PTR(home);
+		return 0;
+	}
+	return 0;
+}
+
+/* What must stay outside as a whole is below the account's home; what is secret, below any. */
+static bool
+is_for_any_home(const struct deny_entry *entry)
+{
+	return entry->class != DENY_FLOOR && entry->class != DENY_SOCKET;
+}
+
+/* rest below each home that we know. */
 static int
 add_homes(struct deny_list *list, const char *rest, const struct deny_entry *like,
     struct hl_err *err)
 {
-	const char *const homes[DENY_HOMES] = { list->home, "/root" };
+	const char *const homes[DENY_HOMES] = { list->home, "/root",
+		is_for_any_home(like) ? list->env_home : NULL };
 
 	for (size_t i = 0; i < DENY_HOMES; i++) {
-		if (i > 0 && strcmp(homes[i], list->home) == 0)
+		if (homes[i] == NULL || (i > 0 && strcmp(homes[i], list->home) == 0))
 			continue;
 		if (!list->homes[i].is_read)
 			read_home(homes[i], &list->homes[i]);
-		if (like->class != DENY_FLOOR && like->class != DENY_SOCKET &&
-		    !may_be_there(&list->homes[i], rest))
+		if (is_for_any_home(like) && !may_be_there(&list->homes[i], rest))
 			continue;
 		HL_AUTO_FREE char *path = hl_path_normalise(homes[i], rest);
 		if (path == NULL)
@@ -359,6 +388,8 @@ deny_list_build(const struct policy *policy, const struct host *host, const stru
 
 	if (list.home == NULL)
 		return hl_err_oom(err);
+	if (find_env_home(&list, host, err) != 0)
+		return -1;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(deny_rows); i++)
 		if (add_row(&list, &deny_rows[i], host, err) != 0)
 			return -1;

@@ -61,7 +61,7 @@ struct deny_entry {
 };
 
 enum {
-	DENY_HOMES = 2, /* the caller's and root's */
+	DENY_HOMES = 3, /* the caller's, root's, and what the caller's programs take for home */
 	DENY_PARENTS = 16,
 	DENY_HOME_NAMES_MAX = 4096
 };
@@ -75,7 +75,8 @@ struct deny_home {
 struct deny_list {
 	struct deny_entry *items;
 	size_t len, capacity;
-	char *home; /* of the caller, settled */
+	char *home;     /* of the caller, settled */
+	char *env_home; /* $HOME, where it names another; NULL = it does not */
 	/* Directories of entries, and the kernel's names of them. */
 	struct {
 		char *path, *settled;

@@ -436,8 +436,7 @@ docker_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_err
 		docker_expect(&settings, plan, ret_lowered);
 		ret_lowered->has_confinement = true;
 		print_lines(&settings, ret_lowered);
-		lowered_line(ret_lowered, &plan->image_origin, "%s %s", plan->image,
-		    RUNNER_STDIO);
+		lowered_line(ret_lowered, &plan->image_origin, "%s %s", plan->image, RUNNER_STDIO);
 		if (ret_lowered->failed || argv->failed)
 			status = hl_err_oom(err);
 		else

@@ -77,8 +77,8 @@ char *docker_seccomp_path(const struct plan *plan, const char *json) HL_MUST_CHE
 /* Of the runner on this host; where we carry it, below the state directory, by its digest. */
 char *docker_runner_path(const struct plan *plan) HL_MUST_CHECK;
 
-#define DOCKER_RUNNER_TARGET   "/.hermes-runner"
-#define DOCKER_NAME_PREFIX     "hermes-launch-"
+#define DOCKER_RUNNER_TARGET "/.hermes-runner"
+#define DOCKER_NAME_PREFIX   "hermes-launch-"
 
 /* "hermes-launch-<run id in lower case>". */
 enum {

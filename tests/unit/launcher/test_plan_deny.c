@@ -75,6 +75,31 @@ test_builtin(void **state)
 	assert_true(is_covered(fixture, "/etc/shadow"));
 }
 
+/* An account that has none, or another, leaves its programs' credentials below $HOME. */
+static void
+test_home_of_the_environment(void **state)
+{
+	struct fixture *fixture = *state;
+	char text[512];
+
+	make_dir(at(fixture, "other/.ssh"));
+	make_file(at(fixture, "other/.netrc"), "x");
+	snprintf(text, sizeof(text), "fs: {mounts: [{src: %s, dst: /mnt/o}]}\n",
+	    at(fixture, "other"));
+	assert_planned(fixture, text);
+	assert_false(is_covered(fixture, at(fixture, "other/.ssh")));
+	HL_AUTO_FREE char *home = NULL;
+	assert_true(asprintf(&home, "HOME=%s/./", at(fixture, "other")) > 0);
+	fixture->environment[0] = home;
+	assert_planned(fixture, text);
+	assert_true(is_covered(fixture, at(fixture, "other/.ssh")));
+	assert_true(is_covered(fixture, at(fixture, "other/.netrc")));
+	snprintf(text, sizeof(text), "fs: {mounts: [{src: %s, dst: /mnt/o}]}\n",
+	    at(fixture, "other/.ssh"));
+	assert_refused(fixture, text, HLC_72, ".ssh");
+	fixture->environment[0] = NULL;
+}
+
 static void
 test_authored(void **state)
 {
@@ -265,6 +290,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test_setup_teardown(test_builtin, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_home_of_the_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_authored, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_authored_placeholders, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container, setup, teardown),
