@@ -5,6 +5,7 @@
 #	. tests/lib/tap.sh
 #	is "name" "$got" "$want"
 #	status_is "name" 42 command...
+#	conversation "name" command...
 #	done_testing
 
 set -u
@@ -58,6 +59,26 @@ status_is() {
 	else
 		fail "$name" "status $status, not $want" "$out"
 	fi
+}
+
+# conversation NAME COMMAND...: a program that checks things by itself (lib/session.py, mcp/client.mjs). Its
+# lines "ok - ..." and "not ok - ..." are counted here; its last one says how many it said.
+conversation() {
+	local name=$1 said=0 last='' line
+	shift
+	while IFS= read -r line; do
+		last=$line
+		case $line in
+		'ok - '*) pass "${line#ok - }" ;;
+		'not ok - '*) fail "${line#not ok - }" ;;
+		*)
+			printf '%s\n' "$line"
+			continue
+			;;
+		esac
+		said=$((said + 1))
+	done < <("$@")
+	is "$name: the conversation came to its end" "$last" "# the end, $said checks"
 }
 
 done_testing() {

@@ -1,12 +1,15 @@
-// The official client of the Model Context Protocol against `hermes-launch mcp`; prints TAP.
+// The official client of the Model Context Protocol against `hermes-launch mcp`; prints what it checked
+// for tests/lib/tap.sh.
 // Arguments: the caller's name, then the launcher and its arguments.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 
 const [caller, launch, ...args] = process.argv.slice(2);
 let failed = 0;
+let said = 0;
 
 function ok(name, good, ...why) {
+	said++;
 	console.log(`${good ? "ok" : "not ok"} - ${caller}: ${name}`);
 	if (!good) {
 		failed++;
@@ -121,4 +124,5 @@ let error = null;
 await call("nothing", {}).catch((e) => (error = e));
 ok("mcp: an unknown tool is an error of the protocol", error?.code === -32602, String(error));
 await client.close();
+console.log(`# the end, ${said} checks`);
 process.exit(failed ? 1 : 0);

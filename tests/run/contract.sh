@@ -20,6 +20,12 @@ limits: {wall: 1s}
 Y
 )
 
+# Of this host's mounts, those that were there before are not ours.
+mount_points() {
+	cut -d ' ' -f 3-6 /proc/self/mountinfo
+}
+mounts=$(mount_points)
+
 result() {
 	python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"
 }
@@ -111,8 +117,7 @@ done
 
 groups=$(find /sys/fs/cgroup -type d -path '*hermes-launch/*' 2>/dev/null)
 is "no cgroup is left" "$groups" ""
-mounts=$(grep -c hermes /proc/self/mountinfo)
-is "no mount is left" "$mounts" 0
+is "no mount is left" "$(comm -13 <(sort <<<"$mounts") <(mount_points | sort))" ""
 
 status_is "version" 0 "$LAUNCH" version
 like "version text" "$out" '^hermes-launch [0-9]'

@@ -36,10 +36,11 @@ level: baseline@1
 process: {user: "1000:1000"}
 Y
 )
-talk() { PYTHONDONTWRITEBYTECODE=1 as root timeout 300 python3 "$TMP/py/run/$1" docker "$LAUNCH" "${@:2}"; }
+talk() {
+	PYTHONDONTWRITEBYTECODE=1 conversation "$1" as root timeout 300 python3 "$TMP/py/run/$2" docker "$LAUNCH" "${@:3}"
+}
 
-talk face_session.py "$plain" "$tight"
-is "JSON-RPC: the conversation came to its end" $? 0
+talk JSON-RPC face_session.py "$plain" "$tight"
 is "JSON-RPC: no container is left" "$(docker_ours)" ''
 log=$(as root "$LAUNCH" audit show --format json)
 begun=$(grep -c '"ev":"call.start"' <<<"$log")
@@ -47,16 +48,14 @@ is "each call has its beginning and its end in the log" \
 	"$((begun > 0)) $(grep -c '"ev":"call.end"' <<<"$log")" "1 $begun"
 status_is "the log is whole" 0 as root "$LAUNCH" audit verify
 
-talk face_shell.py "$wide"
-is "shell: the conversation came to its end" $? 0
+talk shell face_shell.py "$wide"
 status_is "shell: its named session ends" 0 as root timeout 30 "$LAUNCH" stop term
 is "shell: no container is left" "$(docker_ours)" ''
 
 if mcp_install; then
-	as root timeout 120 node "$TMP/mcp/client.mjs" docker "$LAUNCH" mcp -q --policy "$wide" 2>"$TMP/err"
-	is "mcp: the conversation came to its end" $? 0
-	as root timeout 120 node "$TMP/mcp/client.mjs" "docker, named" "$LAUNCH" mcp -q --policy "$wide" --name agent 2>"$TMP/err"
-	is "mcp: and over a named session" $? 0
+	conversation mcp as root timeout 120 node "$TMP/mcp/client.mjs" docker "$LAUNCH" mcp -q --policy "$wide" 2>"$TMP/err"
+	conversation "mcp over a named session" as root timeout 120 node "$TMP/mcp/client.mjs" "docker, named" \
+		"$LAUNCH" mcp -q --policy "$wide" --name agent 2>"$TMP/err"
 	status_is "mcp: which lives on" 0 as root timeout 30 "$LAUNCH" stop agent
 	is "mcp: no container is left" "$(docker_ours)" ''
 else

@@ -21,11 +21,11 @@ Y
 )
 
 for caller in $CALLERS; do
-	as "$caller" timeout 120 node "$TMP/mcp/client.mjs" "$caller" "$LAUNCH" mcp -q --policy "$plain" 2>"$TMP/err"
-	is "$caller: the conversation came to its end" $? 0
+	conversation "$caller" as "$caller" timeout 120 node "$TMP/mcp/client.mjs" "$caller" \
+		"$LAUNCH" mcp -q --policy "$plain" 2>"$TMP/err"
 	[ "$caller" != root ] || continue # a named session is the same to it
-	as "$caller" timeout 120 node "$TMP/mcp/client.mjs" "$caller, named" "$LAUNCH" mcp -q --policy "$plain" --name agent 2>"$TMP/err"
-	is "$caller: and over a named session" $? 0
+	conversation "$caller, named" as "$caller" timeout 120 node "$TMP/mcp/client.mjs" "$caller, named" \
+		"$LAUNCH" mcp -q --policy "$plain" --name agent 2>"$TMP/err"
 	status_is "$caller: which lives on" 0 as "$caller" "$LAUNCH" stop agent
 done
 

@@ -42,9 +42,8 @@ for caller in $CALLERS; do
 {"jsonrpc":"2.0","id":2,"method":"exec","params":{"command":"umask"}}
 {"jsonrpc":"2.0","id":3,"method":"close","params":{"wait":true}}')
 	is "$caller: process.umask holds in each call of a session" "$(grep -c '"stdout":"0077' <<<"$out")" 2
-	PYTHONDONTWRITEBYTECODE=1 as "$caller" timeout 300 python3 "$TMP/py/run/face_session.py" "$caller" \
-		"$LAUNCH" "$plain" "$tight"
-	is "$caller: the conversation came to its end" $? 0
+	PYTHONDONTWRITEBYTECODE=1 conversation "$caller" as "$caller" timeout 300 python3 \
+		"$TMP/py/run/face_session.py" "$caller" "$LAUNCH" "$plain" "$tight"
 	# Sessions whose sandbox cannot be started, for want of a descriptor here or there.
 	for files in $(seq 12 23); do
 		as "$caller" prlimit --nofile="$files" "$LAUNCH" session -q --policy "$plain" </dev/null >/dev/null 2>&1

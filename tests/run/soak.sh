@@ -15,18 +15,8 @@ Y
 )
 
 for caller in $CALLERS; do
-	as "$caller" true
-	last=
-	while IFS= read -r line; do
-		case $line in
-		'ok - '*) pass "$caller: ${line#ok - }" ;;
-		'not ok - '*) fail "$caller: ${line#not ok - }" ;;
-		'# the end') last=$line ;;
-		*) printf '%s\n' "$line" ;;
-		esac
-	done < <(PYTHONDONTWRITEBYTECODE=1 as "$caller" timeout 3600 python3 "$TMP/py/soak/session.py" "$LAUNCH" "$plain" \
-		"${SOAK_CALLS:-200}" "${SOAK_SESSIONS:-8}" 2>&1)
-	is "$caller: the soak came to its end" "$last" '# the end'
+	PYTHONDONTWRITEBYTECODE=1 conversation "$caller" as "$caller" timeout 3600 python3 "$TMP/py/soak/session.py" \
+		"$LAUNCH" "$plain" "${SOAK_CALLS:-200}" "${SOAK_SESSIONS:-8}"
 done
 
 done_testing

@@ -123,7 +123,6 @@ def main(launcher, policy, calls, sessions, seed):
     left = [name for place in ("/tmp", "/var/tmp") for name in os.listdir(place)
             if re.match(r"(hermes|hl)(?!.*(-test|-bench)\.)", name)]
     is_("no temporary file is left", sorted(set(left) - set(files_before)), [])
-    print("# the end", flush=True)
     done()
 
 
