@@ -84,9 +84,10 @@ take(const struct glob_walk *walk)
 			len--;
 		path[--len] = '\0';
 	}
+	const char *deepest = len > 0 ? path : "/";
 	size_t n = walk->out->len;
-	if (len > 0 && (n == 0 || strcmp(walk->out->v[n - 1], path) != 0))
-		hl_strv_add(walk->out, path);
+	if (n == 0 || strcmp(walk->out->v[n - 1], deepest) != 0)
+		hl_strv_add(walk->out, deepest);
 }
 
 /* One entry of a directory against the component; across is true for `**`. */

@@ -75,6 +75,21 @@ test_builtin(void **state)
 	assert_true(is_covered(fixture, "/etc/shadow"));
 }
 
+/* All of it: nothing is left to run in, and that is said. A pattern of some of it is not. */
+static void
+test_everything(void **state)
+{
+	static const char *const patterns[] = { "/", "/**", "/*" };
+	struct fixture *fixture = *state;
+	char text[128];
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(patterns); i++) {
+		snprintf(text, sizeof(text), "fs: {deny: [\"%s\"]}\n", patterns[i]);
+		assert_refused(fixture, text, HLC_72, "fs.deny");
+	}
+	assert_planned(fixture, "fs: {deny: [\"/srv/**\"]}\n");
+}
+
 /* An account that has none, or another, leaves its programs' credentials below $HOME. */
 static void
 test_home_of_the_environment(void **state)
@@ -290,6 +305,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test_setup_teardown(test_builtin, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_everything, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_home_of_the_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_authored, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_authored_placeholders, setup, teardown),
