@@ -4,8 +4,8 @@
  * and a warning in warn. Three things are milder:
  *
  *  - what a level brings along is written for all backends: a note;
- *  - a key of one engine, in a policy that allows that engine too: a note, it waits for its
- * backend;
+ *  - a key of other engines, in a policy that allows one of them too: a note, it waits for its
+ *    backend;
  *  - a control that degrade.allow names: a warning.
  *
  * At local.isolation: scrub nothing is milder but the last: there most controls are absent, and a
@@ -66,19 +66,28 @@ static const struct {
 	{ "cloud.", { "modal", "daytona", "vercel" } },
 };
 
-/* May the policy's caller choose another backend, which the key is for? */
+static bool
+is_owner(const char *const backends[4], const char *backend)
+{
+	for (size_t i = 0; i < 4; i++)
+		if (backends[i] != NULL && strcmp(backends[i], backend) == 0)
+			return true;
+	return false;
+}
+
+/* May the policy's caller choose another backend, which the key is for? Where it is for the chosen
+ * one too, it waits for nothing: it asks for something here, and is not given it. */
 static bool
 waits_for_another(const struct policy *policy, const struct plan *plan, const char *key)
 {
 	for (size_t i = 0; i < HL_ARRAY_SIZE(owners); i++) {
-		if (strncmp(key, owners[i].prefix, strlen(owners[i].prefix)) != 0)
+		const char *const *backends = owners[i].backends;
+		if (strncmp(key, owners[i].prefix, strlen(owners[i].prefix)) != 0 ||
+		    is_owner(backends, plan->backend))
 			continue;
-		for (size_t j = 0; j < HL_ARRAY_SIZE(owners[i].backends); j++) {
-			const char *name = owners[i].backends[j];
-			if (name != NULL && strcmp(name, plan->backend) != 0 &&
-			    is_allowed(policy, name))
+		for (size_t j = 0; j < HL_ARRAY_SIZE(owners[i].backends); j++)
+			if (backends[j] != NULL && is_allowed(policy, backends[j]))
 				return true;
-		}
 	}
 	return false;
 }

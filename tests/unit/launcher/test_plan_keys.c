@@ -289,7 +289,10 @@ assert_open_refused(struct fixture *fixture, const char *text, const char *key)
 static void
 what_is_looser_is_refused(void **state)
 {
+	static const char *const asked[] = { "docker: {rootless: required}",
+		"docker: {runtime: [runsc]}" };
 	struct fixture *fixture = *state;
+	char text[256];
 
 	assert_refused(fixture, "process: {core_dumps: false}\n", HLD_20, "process.core_dumps");
 	assert_planned(fixture, "process: {core_dumps: true}\n");
@@ -309,6 +312,14 @@ what_is_looser_is_refused(void **state)
 	assert_planned(fixture, "network: {publish: [\"8080\"]}\n");
 	assert_refused(fixture, "ssh: {config: none}\n", HLD_20, "ssh.config");
 	assert_planned(fixture, "backends: [local, ssh]\nssh: {config: none}\n");
+	/* What is docker's own waits for no other engine that is allowed beside it. */
+	for (size_t i = 0; i < HL_ARRAY_SIZE(asked); i++) {
+		snprintf(text, sizeof(text),
+		    "backends: [docker, podman]\nimage: [\"x@sha256:" DIGEST "\"]\n%s\n", asked[i]);
+		assert_refused(fixture, text, HLD_20, "docker.");
+		snprintf(text, sizeof(text), "backends: [local, podman]\n%s\n", asked[i]);
+		assert_planned(fixture, text);
+	}
 	assert_refused(fixture, "env: {deny: [X]}\n", HLD_20, "env.deny");
 	assert_planned(fixture, "env: {deny: []}\n");
 }
