@@ -50,6 +50,7 @@ static void
 read_test(struct policy_reader *r, const struct node *node, struct policy_test *test)
 {
 	const struct node *name = node->kind == NODE_MAP ? policy_node_find(node, "name") : NULL;
+	size_t errors = r->diag->out->errors;
 
 	if (!policy_expect(r, "a test", node, NODE_MAP))
 		return;
@@ -60,8 +61,8 @@ read_test(struct policy_reader *r, const struct node *node, struct policy_test *
 	else if (policy_expect_scalar(r, "name", name))
 		test->name = name->text;
 	policy_read_expectations(r, node, false, &test->expectations);
-	/* A test that expects nothing cannot fail. */
-	if (name != NULL && node->children == 1)
+	/* A test that expects nothing cannot fail; what is broken in it has been told. */
+	if (test->expectations.len == 0 && r->diag->out->errors == errors && !r->is_oom)
 		policy_diag_error(r->diag, HLP_03, policy_at(node), "the test expects nothing");
 }
 

@@ -203,6 +203,11 @@ what_is_wrong_in_tests(void **state)
 	expect_wrong("version: 1\npolicy: base.yaml\ntests: []\n", "HLP-05");
 	expect_wrong("version: 1\ntests: [{allow: [{network: none}]}]\n", "HLP-03");
 	expect_wrong("version: 1\ntests: [{name: x}]\n", "HLP-03");
+	expect_wrong(TEST("allow: []"), "HLP-03");
+	expect_wrong(TEST("refuse: []"), "HLP-03");
+	expect_wrong(TEST("effective: {}"), "HLP-03");
+	expect_wrong(TEST("bound: {}"), "HLP-03");
+	expect_wrong(TEST("hidden: [], pass: []"), "HLP-03");
 	expect_wrong("version: 1\ntests: [x]\n", "HLP-05");
 	expect_wrong(TEST("allows: []"), "HLP-04");
 	expect_wrong(TEST("allow: {network: none}"), "HLP-05");
