@@ -41,7 +41,7 @@ keep_status(struct tester *tester, int status)
 
 static void
 run_expectations(struct tester *tester, struct trial *trial,
-    const struct policy_expectations *expectations, struct hl_buf *why)
+    const struct policy_expectations *expectations, struct verdict *verdict)
 {
 	for (size_t i = 0; i < expectations->len; i++) {
 		const struct policy_expectation *expectation = &expectations->v[i];
@@ -54,7 +54,7 @@ run_expectations(struct tester *tester, struct trial *trial,
 			    err.msg, hl_code_info(err.code)->id);
 		if (is_met)
 			continue;
-		tester_why(tester, expectation, message, why);
+		tester_why(tester, expectation, message, verdict);
 	}
 }
 
@@ -146,13 +146,13 @@ run_tests(struct tester *tester, const char *file, const struct policy_tests *te
 	bool is_there = stack_loads(tester, &trial);
 	for (size_t i = 0; i < policy_tests_len(tests); i++) {
 		const struct policy_test *test = policy_tests_at(tests, i);
-		struct hl_buf why HL_AUTO(hl_buf_done) = { 0 };
-		hl_buf_init(&why, 1U << 20);
+		struct verdict verdict HL_AUTO(verdict_done) = { 0 };
+		verdict_init(&verdict);
 		if (is_there)
-			run_expectations(tester, &trial, &test->expectations, &why);
+			run_expectations(tester, &trial, &test->expectations, &verdict);
 		else
-			tester_why(tester, NULL, "its policies cannot be loaded", &why);
-		tester_case(tester, file, test->name, &why);
+			tester_why(tester, NULL, "its policies cannot be loaded", &verdict);
+		tester_case(tester, file, test->name, &verdict);
 	}
 }
 
@@ -193,15 +193,16 @@ run_examples(struct tester *tester, struct trial *trial, const struct policy *po
 		const struct policy_expectations *examples = policy_examples(policy, i);
 		for (size_t j = 0; j < examples->len; j++) {
 			const struct policy_expectations one = { &examples->v[j], 1 };
-			struct hl_buf why HL_AUTO(hl_buf_done) = { 0 };
+			struct verdict verdict HL_AUTO(verdict_done) = { 0 };
 			struct hl_buf name HL_AUTO(hl_buf_done) = { 0 };
 			if (strcmp(examples->v[j].where.file, file) != 0)
 				continue;
-			hl_buf_init(&why, 1U << 20);
-			hl_buf_init(&name, 1U << 16);
+			verdict_init(&verdict);
+			hl_buf_init(&name, TESTER_OUT_MAX);
 			trial_name(&examples->v[j], &name);
-			run_expectations(tester, trial, &one, &why);
-			tester_case(tester, file, name.data, &why);
+			run_expectations(tester, trial, &one, &verdict);
+			tester->out.failed |= name.failed;
+			tester_case(tester, file, name.data, &verdict);
 		}
 	}
 }

@@ -18,8 +18,9 @@ put_xml(struct hl_buf *out, const char *text)
 {
 	struct hl_buf plain HL_AUTO(hl_buf_done) = { 0 };
 
-	hl_buf_init(&plain, 1U << 20);
+	hl_buf_init(&plain, TESTER_OUT_MAX);
 	hl_buf_printable(&plain, text, strlen(text));
+	out->failed |= plain.failed;
 	for (const char *c = plain.data; *c != '\0'; c++) {
 		switch (*c) {
 		case '<':
@@ -45,25 +46,42 @@ put_line(struct hl_buf *out, const struct policy_expectation *expectation, const
 {
 	struct hl_buf name HL_AUTO(hl_buf_done) = { 0 };
 
-	hl_buf_init(&name, 1U << 16);
+	hl_buf_init(&name, TESTER_OUT_MAX);
 	if (expectation != NULL) {
 		hl_buf_printable(out, expectation->where.file, strlen(expectation->where.file));
 		hl_buf_putf(out, ":%u:%u: ", expectation->where.line, expectation->where.column);
 		trial_name(expectation, &name);
 		hl_buf_putf(out, "%s: ", name.data);
+		out->failed |= name.failed;
 	}
 	hl_buf_printable(out, message, strlen(message));
 }
 
 void
-tester_why(const struct tester *tester, const struct policy_expectation *expectation,
-    const char *message, struct hl_buf *why)
+verdict_init(struct verdict *verdict)
 {
+	verdict->unmet = 0;
+	hl_buf_init(&verdict->why, TESTER_OUT_MAX);
+}
+
+void
+verdict_done(struct verdict *verdict)
+{
+	hl_buf_done(&verdict->why);
+}
+
+void
+tester_why(const struct tester *tester, const struct policy_expectation *expectation,
+    const char *message, struct verdict *verdict)
+{
+	struct hl_buf *why = &verdict->why;
 	struct hl_json json = { .out = why };
 	struct hl_buf line HL_AUTO(hl_buf_done) = { 0 };
 
-	hl_buf_init(&line, 1U << 16);
+	verdict->unmet++;
+	hl_buf_init(&line, TESTER_OUT_MAX);
 	put_line(&line, expectation, message);
+	why->failed |= line.failed;
 	switch (tester->request->format) {
 	case FORMAT_JSON:
 		json.need_comma = why->len > 0;
@@ -91,7 +109,7 @@ tester_why(const struct tester *tester, const struct policy_expectation *expecta
 }
 
 static void
-put_json(struct hl_buf *out, const char *file, const char *name, const struct hl_buf *why)
+put_json(struct hl_buf *out, const char *file, const char *name, const struct verdict *verdict)
 {
 	struct hl_json json;
 
@@ -102,56 +120,59 @@ put_json(struct hl_buf *out, const char *file, const char *name, const struct hl
 	hl_json_key(&json, "test");
 	hl_json_string(&json, name);
 	hl_json_key(&json, "ok");
-	hl_json_bool(&json, why->len == 0);
+	hl_json_bool(&json, verdict->unmet == 0);
 	hl_json_key(&json, "failures");
 	hl_json_array(&json);
-	if (why->len > 0)
-		hl_json_raw(&json, why->data);
+	if (verdict->why.len > 0)
+		hl_json_raw(&json, verdict->why.data);
 	hl_json_end_array(&json);
 	hl_json_end_object(&json);
 	hl_buf_putc(out, '\n');
 }
 
 static void
-put_junit(struct hl_buf *out, const char *file, const char *name, const struct hl_buf *why)
+put_junit(struct hl_buf *out, const char *file, const char *name, const struct verdict *verdict)
 {
 	hl_buf_puts(out, "    <testcase classname=\"");
 	put_xml(out, file);
 	hl_buf_puts(out, "\" name=\"");
 	put_xml(out, name);
 	hl_buf_puts(out, "\">\n");
-	hl_buf_put(out, why->data, why->len);
+	hl_buf_put(out, verdict->why.data, verdict->why.len);
 	hl_buf_puts(out, "    </testcase>\n");
 }
 
 /* A number sign in a name would begin a directive such as SKIP. */
 static void
-put_tap(struct tester *tester, const char *file, const char *name, const struct hl_buf *why)
+put_tap(struct tester *tester, const char *file, const char *name, const struct verdict *verdict)
 {
 	struct hl_buf plain HL_AUTO(hl_buf_done) = { 0 };
 
-	hl_buf_init(&plain, 1U << 20);
+	hl_buf_init(&plain, TESTER_OUT_MAX);
 	hl_buf_printable(&plain, file, strlen(file));
 	hl_buf_puts(&plain, ": ");
 	hl_buf_printable(&plain, name, strlen(name));
-	hl_buf_putf(&tester->out, "%sok %zu - ", why->len > 0 ? "not " : "", tester->count);
+	tester->out.failed |= plain.failed;
+	hl_buf_putf(&tester->out, "%sok %zu - ", verdict->unmet > 0 ? "not " : "", tester->count);
 	for (const char *c = plain.data; *c != '\0'; c++)
 		hl_buf_putf(&tester->out, "%s%c", *c == '#' ? "\\" : "", *c);
 	hl_buf_putc(&tester->out, '\n');
-	hl_buf_put(&tester->out, why->data, why->len);
+	hl_buf_put(&tester->out, verdict->why.data, verdict->why.len);
 }
 
 void
-tester_case(struct tester *tester, const char *file, const char *name, const struct hl_buf *why)
+tester_case(struct tester *tester, const char *file, const char *name,
+    const struct verdict *verdict)
 {
 	tester->count++;
-	tester->failed += why->len > 0;
+	tester->failed += verdict->unmet > 0;
+	tester->out.failed |= verdict->why.failed;
 	if (tester->request->format == FORMAT_JSON)
-		put_json(&tester->out, file, name, why);
+		put_json(&tester->out, file, name, verdict);
 	else if (tester->request->format == FORMAT_JUNIT)
-		put_junit(&tester->out, file, name, why);
+		put_junit(&tester->out, file, name, verdict);
 	else
-		put_tap(tester, file, name, why);
+		put_tap(tester, file, name, verdict);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -234,6 +255,7 @@ put_coverage(struct tester *tester)
 		for (size_t j = 0; !is_json && j < count->missing.len; j++)
 			hl_buf_putf(&tester->out, "%s%s%s", j == 0 ? "#   not touched: " : ", ",
 			    count->missing.v[j], j + 1 == count->missing.len ? "\n" : "");
+		tester->out.failed |= count->missing.failed;
 		hl_strv_done(&count->missing);
 	}
 	if (is_json) {

@@ -20,13 +20,22 @@ struct tester {
 	struct hl_buf out; /* all of it: JUnit begins with the sums */
 };
 
-/* Adds to why, in the form of the format, that an expectation is not met. expectation NULL: none.
+/* Of one test. What is told of it may have found no room; whether it failed does not hang on that.
  */
+struct verdict {
+	size_t unmet;
+	struct hl_buf why;
+};
+
+void verdict_init(struct verdict *verdict);
+void verdict_done(struct verdict *verdict);
+/* Adds, in the form of the format, that an expectation is not met. expectation NULL: none. */
 void tester_why(const struct tester *tester, const struct policy_expectation *expectation,
-    const char *message, struct hl_buf *why);
-/* One test has ended; it failed when why is not empty. */
+    const char *message, struct verdict *verdict);
+/* One test has ended; it failed when something is not met. What could not be told of it fails all
+ * of the answer. */
 void tester_case(struct tester *tester, const char *file, const char *name,
-    const struct hl_buf *why);
+    const struct verdict *verdict);
 /* Prints everything. */
 int tester_finish(struct tester *tester, struct hl_err *err) HL_MUST_CHECK;
 
