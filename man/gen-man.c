@@ -43,7 +43,8 @@ static const struct {
 	bool is_lockable;
 	const char *help;
 } fields[] = {
-#define POLICY_FIELD(symbol, key, kind, merge, text, min, max, words, lockable, since, help) \
+#define POLICY_FIELD(symbol, key, kind, merge, text, min, max, words, lockable, private, since, \
+    help)                                                                                       \
  { key, #kind, #merge, text, words_##symbol, lockable, help },
 #include "policy/fields.def"
 #undef POLICY_FIELD

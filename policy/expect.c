@@ -465,8 +465,8 @@ policy_expectation_holds(const struct policy *policy, const struct policy_expect
 	    want->failed || have->failed)
 		return -1;
 	*ret_holds = want->len == have->len && memcmp(want->data, have->data, want->len) == 0;
-	/* What a policy sets a variable to is compared and not told. */
-	if (field == POLICY_ENV_SET) {
+	/* What a policy sets a variable to, and the like, is compared and not told. */
+	if (policy_field_is_private(field)) {
 		hl_buf_reset(want);
 		hl_buf_reset(have);
 		hl_buf_puts(want, "what is expected");

@@ -16,10 +16,10 @@
 #undef POLICY_FIELD
 
 static const struct policy_field_info fields[] = {
-#define POLICY_FIELD(symbol, key, kind, merge, default_text, min, max, words, lockable, since, \
-    help)                                                                                      \
- [POLICY_##symbol] = { key, POLICY_KIND_##kind, MERGE_##merge, default_text, min, max,         \
-	 words_##symbol, lockable, since, help },
+#define POLICY_FIELD(symbol, key, kind, merge, default_text, min, max, words, lockable, private, \
+    since, help)                                                                                 \
+ [POLICY_##symbol] = { key, POLICY_KIND_##kind, MERGE_##merge, default_text, min, max,           \
+	 words_##symbol, lockable, private, since, help },
 #include "policy/fields.def"
 #undef POLICY_FIELD
 };
@@ -29,6 +29,21 @@ policy_field_info(enum policy_field field)
 {
 	HL_BUG_ON((size_t)field >= POLICY_FIELD_MAX);
 	return &fields[field];
+}
+
+bool
+policy_field_is_private(enum policy_field field)
+{
+	return policy_field_info(field)->is_private;
+}
+
+bool
+policy_key_is_private(const char *key)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++)
+		if (fields[i].is_private && strncmp(key, fields[i].key, strlen(fields[i].key)) == 0)
+			return true;
+	return false;
 }
 
 const char *

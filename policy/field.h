@@ -27,11 +27,16 @@ struct policy_field_info {
 	uint64_t min, max; /* 0, 0 = no range */
 	const char *const *words;
 	bool is_lockable;
+	bool is_private;
 	const char *since;
 	const char *help;
 };
 
 const struct policy_field_info *policy_field_info(enum policy_field field);
+/* What is set there may be a secret: no message repeats it, and no message shows its line. */
+bool policy_field_is_private(enum policy_field field);
+/* The same of what a message calls a value: a private field's key, and maybe more behind it. */
+bool policy_key_is_private(const char *key);
 /* By length. POLICY_FIELD_MAX when there is none. */
 enum policy_field policy_field_findn(const char *key, size_t len);
 /* Whether some field's key is prefix "." more. */

@@ -89,8 +89,12 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	hl_buf_done(&buf);
 	if (is_normal)
 		return true;
-	policy_diag_error(r->diag, HLP_14, policy_at(node),
-	    "%s must be an absolute path in normal form, not \"%.60s\"", key, text);
+	if (policy_key_is_private(key))
+		policy_diag_error(r->diag, HLP_14, policy_at(node),
+		    "%s must be an absolute path in normal form", key);
+	else
+		policy_diag_error(r->diag, HLP_14, policy_at(node),
+		    "%s must be an absolute path in normal form, not \"%.60s\"", key, text);
 	policy_diag_help(r->diag,
 	    strcmp(key, "fs.deny") == 0
 		? "begin with /, ~/ or ${workdir}, ${home} or ${state}; no .., no //, no / at the end"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "policy/field.h"
 #include "policy/node.h"
 
 #include "base/banned.h"
@@ -25,15 +26,69 @@ policy_name_len(const char *text)
 	return (int)strcspn(text, "=");
 }
 
-static const char *const private_keys[] = { "anchor", "engine_args", "exec", "proxy", "redact",
-	"secret" };
+enum {
+	WORDS_MAX = 16
+};
+
+/* Beginnings of keys under which lines are private. */
+struct words {
+	const char *v[WORDS_MAX];
+	size_t lens[WORDS_MAX];
+	size_t len;
+};
+
+static bool
+is_beneath(const char *key, const char *section, size_t len)
+{
+	return strncmp(key, section, len) == 0 && (key[len] == '.' || key[len] == '\0');
+}
+
+static bool
+is_all_private(const char *section, size_t len)
+{
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		const struct policy_field_info *info = policy_field_info((enum policy_field)i);
+		if (is_beneath(info->key, section, len) && !info->is_private)
+			return false;
+	}
+	return true;
+}
+
+static void
+add_word(struct words *words, const char *word, size_t len)
+{
+	HL_BUG_ON(words->len == WORDS_MAX);
+	words->v[words->len] = word;
+	words->lens[words->len++] = len;
+}
+
+/* Of each private field the outermost section with nothing else in it: "proxy" of
+ * egress.proxy.url, "redact" of audit.redact. Of env there is more to say than that. */
+static void
+find_words(struct words *words)
+{
+	*words = (struct words){ 0 };
+	add_word(words, "secret", strlen("secret"));
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		const char *key = policy_field_key((enum policy_field)i);
+		const char *part = key;
+		if (!policy_field_is_private((enum policy_field)i) || is_beneath(key, "env", 3))
+			continue;
+		size_t len = strcspn(part, ".");
+		while (part[len] == '.' && !is_all_private(key, (size_t)(part + len - key))) {
+			part += len + 1;
+			len = strcspn(part, ".");
+		}
+		add_word(words, part, len);
+	}
+}
 
 /* "secrets", "secret_key" and the like too. */
 static bool
-is_private_key(const struct node *key)
+is_private_key(const struct words *words, const struct node *key)
 {
-	for (size_t i = 0; i < HL_ARRAY_SIZE(private_keys); i++)
-		if (strncmp(key->text, private_keys[i], strlen(private_keys[i])) == 0)
+	for (size_t i = 0; i < words->len; i++)
+		if (strncmp(key->text, words->v[i], words->lens[i]) == 0)
 			return true;
 	return false;
 }
@@ -72,13 +127,13 @@ is_pass(const struct node *node)
 /* Anything under a key "set", at any depth, anything of env but the names that pass, and what
  * stands in the place of a key with a value behind it. */
 static bool
-is_private_under(const struct node *map, uint32_t line, bool is_env)
+is_private_under(const struct words *words, const struct node *map, uint32_t line, bool is_env)
 {
 	for (const struct node *child = map->first; child != NULL; child = child->next) {
 		bool is_keyed = child->key != NULL && child->key->text != NULL;
-		bool is_set =
-		    is_keyed && (policy_node_is(child->key, "set") || is_private_key(child->key) ||
-				    is_given_value(child->key));
+		bool is_set = is_keyed &&
+			      (policy_node_is(child->key, "set") ||
+				  is_private_key(words, child->key) || is_given_value(child->key));
 		bool is_env_key = is_keyed && policy_node_is(child->key, "env");
 		if (!is_around(child, line))
 			continue;
@@ -87,7 +142,7 @@ is_private_under(const struct node *map, uint32_t line, bool is_env)
 		if (is_env ? !is_pass(child) : is_env_key && child->kind != NODE_MAP)
 			return true;
 		if ((child->kind == NODE_MAP || child->kind == NODE_LIST) &&
-		    is_private_under(child, line, is_env_key))
+		    is_private_under(words, child, line, is_env_key))
 			return true;
 	}
 	return false;
@@ -100,9 +155,9 @@ is_top_key(char first)
 }
 
 static bool
-has_word(const char *text, size_t len, const char *word)
+has_word(const char *text, size_t len, const char *word, size_t word_len)
 {
-	return memmem(text, len, word, strlen(word)) != NULL;
+	return memmem(text, len, word, word_len) != NULL;
 }
 
 /*
@@ -111,7 +166,7 @@ has_word(const char *text, size_t len, const char *word)
  * before it, speaks of env or set.
  */
 static bool
-is_private_text(const struct policy_source *source, uint32_t line)
+is_private_text(const struct words *words, const struct policy_source *source, uint32_t line)
 {
 	size_t len, from = line - 1;
 
@@ -124,22 +179,25 @@ is_private_text(const struct policy_source *source, uint32_t line)
 		from--;
 	const char *block = source->bytes + source->starts[from];
 	size_t size = end - source->starts[from];
-	for (size_t i = 0; i < HL_ARRAY_SIZE(private_keys); i++)
-		if (has_word(block, size, private_keys[i]))
+	for (size_t i = 0; i < words->len; i++)
+		if (has_word(block, size, words->v[i], words->lens[i]))
 			return true;
-	return has_word(block, size, "env") || has_word(block, size, "set");
+	return has_word(block, size, "env", 3) || has_word(block, size, "set", 3);
 }
 
 bool
 policy_line_is_private(const struct policy_source *source, const struct node *root, uint32_t line)
 {
+	struct words words;
+
 	if (line == 0 || line > source->lines)
 		return false;
+	find_words(&words);
 	/* Not a policy at all, but perhaps a file of variables. */
 	if (root != NULL && root->kind == NODE_SCALAR && is_given_value(root))
 		return true;
 	if (root == NULL || root->kind != NODE_MAP || root->end_line == 0)
-		return is_private_text(source, line) ||
-		       (root != NULL && is_private_under(root, line, false));
-	return is_private_under(root, line, false);
+		return is_private_text(&words, source, line) ||
+		       (root != NULL && is_private_under(&words, root, line, false));
+	return is_private_under(&words, root, line, false);
 }

@@ -25,20 +25,17 @@ struct shape {
 	const char *never; /* bytes that must not be, or NULL */
 	const char *help;
 	bool is_path; /* then only max and help count */
-	bool is_private;
 };
 
 static const struct shape shapes[POLICY_FIELD_MAX] = {
 	[POLICY_PROCESS_APPARMOR] = { .max = NAME_MAX_LEN,
 	    .bytes = LETTERS DIGITS "._:/-",
-	    .never = NULL,
 	    .help = "a profile's name is letters, digits and . _ : / -" },
 	[POLICY_PROCESS_SELINUX] = { .max = NAME_MAX_LEN,
 	    .bytes = LETTERS DIGITS "._:,-",
 	    .help = "a label is letters, digits and . _ : , -" },
 	[POLICY_NETWORK_PUBLISH] = { .max = 32,
 	    .bytes = DIGITS ":/tcpud",
-	    .begin = { NULL },
 	    .need = DIGITS,
 	    .help = "write \"8080\", \"8080:80\" or \"53/udp\"" },
 	[POLICY_NETWORK_USE] = { .max = NAME_MAX_LEN,
@@ -48,28 +45,22 @@ static const struct shape shapes[POLICY_FIELD_MAX] = {
 	[POLICY_EGRESS_PROXY_URL] = { .max = LINE_MAX_LEN,
 	    .bytes = LETTERS DIGITS "._:/[]-",
 	    .begin = { "http://", "https://" },
-	    .help = "write http://HOST:PORT or https://HOST:PORT, without a user or password",
-	    .is_private = true },
+	    .help = "write http://HOST:PORT or https://HOST:PORT, without a user or password" },
 	[POLICY_EGRESS_PROXY_CA] = { .max = LINE_MAX_LEN, .is_path = true },
 	[POLICY_ENV_DENY] = { .max = NAME_MAX_LEN,
 	    .bytes = LETTERS DIGITS "_*?",
-	    .help = "a name is letters, digits and _, and * or ? in a pattern",
-	    .is_private = true },
+	    .help = "a name is letters, digits and _, and * or ? in a pattern" },
 	[POLICY_DOCKER_RUNTIME] = { .max = NAME_MAX_LEN,
 	    .bytes = LETTERS DIGITS "._-",
 	    .help = "a runtime's name is letters, digits and . _ -" },
 	[POLICY_ENGINE_ARGS] = { .max = LINE_MAX_LEN,
 	    .begin = { "-" },
-	    .help = "write the option as the engine has it, such as --label=team=*",
-	    .is_private = true },
-	[POLICY_AUDIT_REDACT] = { .max = 256,
-	    .help = "a pattern has at most 256 bytes",
-	    .is_private = true },
+	    .help = "write the option as the engine has it, such as --label=team=*" },
+	[POLICY_AUDIT_REDACT] = { .max = 256, .help = "a pattern has at most 256 bytes" },
 	[POLICY_AUDIT_ANCHOR] = { .max = LINE_MAX_LEN,
 	    .begin = { "syslog:", "file:", "https:" },
 	    .never = "@",
-	    .help = "begin with syslog:, file: or https:, without a user or password",
-	    .is_private = true },
+	    .help = "begin with syslog:, file: or https:, without a user or password" },
 	[POLICY_AUDIT_REQUIRE_LABELS] = { .max = 64,
 	    .bytes = LETTERS DIGITS "._-",
 	    .help = "a label's key is letters, digits and . _ -" },
@@ -77,8 +68,7 @@ static const struct shape shapes[POLICY_FIELD_MAX] = {
 	[POLICY_EXEC_ALLOWED] = { .max = LINE_MAX_LEN,
 	    .begin = { "/" },
 	    .never = "*?",
-	    .help = "write the program's path and its first arguments, no pattern",
-	    .is_private = true },
+	    .help = "write the program's path and its first arguments, no pattern" },
 };
 
 static bool
@@ -109,8 +99,7 @@ policy_read_shaped(struct policy_reader *r, enum policy_field field, const struc
 	    (shape->need == NULL || strpbrk(text, shape->need) != NULL) &&
 	    (shape->never == NULL || strpbrk(text, shape->never) == NULL))
 		return true;
-	/* Some of these may hold what is nobody's to read in a log of refusals. */
-	if (shape->is_private)
+	if (policy_field_is_private(field))
 		policy_diag_error(r->diag, HLP_07, policy_at(node), "%s cannot be this text", key);
 	else
 		policy_diag_error(r->diag, HLP_07, policy_at(node), "%s cannot be \"%.60s\"", key,

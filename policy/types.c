@@ -22,12 +22,12 @@ static const char *const kind_words[] = {
 	[NODE_BROKEN] = "something readable",
 };
 
-/* Names travel, values do not: nothing that env.set holds is repeated, nor a name with its value.
- */
+/* Names travel, values do not: nothing that a private key holds is repeated, nor a name with its
+ * value. */
 static bool
 may_quote(const char *key, const struct node *node)
 {
-	return strncmp(key, "env.set", 7) != 0 && strchr(node->text, '=') == NULL;
+	return !policy_key_is_private(key) && strchr(node->text, '=') == NULL;
 }
 
 bool

@@ -113,6 +113,17 @@ other_values_do_not_hold(void **state)
 		{ "fs.workdir", "{access: rw}" },
 		{ "process.user", "image" },
 	};
+	static const struct {
+		const char *key, *value;
+	} private[] = {
+		{ "audit.redact", "[\"other\"]" },
+		{ "audit.anchor", "[\"https://other.example\"]" },
+		{ "engine_args", "[\"--log-opt=token=other\"]" },
+		{ "exec.allowed", "[\"/bin/other\"]" },
+		{ "env.deny", "[OTHER]" },
+		{ "egress.proxy.url", "\"http://other.example\"" },
+		{ "egress.proxy.ca", "\"/other\"" },
+	};
 	char have[4096];
 
 	(void)state;
@@ -123,7 +134,11 @@ other_values_do_not_hold(void **state)
 		if (holds("effective", wrong[i].key, wrong[i].value, have))
 			fail_msg("%s: %s holds", wrong[i].key, wrong[i].value);
 	}
-	/* No value of a variable is told. */
+	/* Nothing that may be a secret is told. */
+	for (size_t i = 0; i < HL_ARRAY_SIZE(private); i++) {
+		assert_false(holds("effective", private[i].key, private[i].value, have));
+		assert_string_equal(have, "something else");
+	}
 	assert_false(holds("effective", "env.set", "{A: \"c\"}", have));
 	assert_string_equal(have, "something else");
 	assert_true(holds("effective", "env.pass", "[A, Z]", NULL));
