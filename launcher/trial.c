@@ -30,13 +30,64 @@ option_of(enum policy_request_word word)
 	hl_bug(__FILE__, __LINE__, "a request without its option");
 }
 
+/* What of an engine's argument a message of run would not show, a test does not show either: a
+ * variable's value, and what follows an option that nobody knows. */
+static bool
+is_shown(const struct engine_settings *settings)
+{
+	for (size_t i = 0; i < settings->len; i++)
+		if (settings->items[i].rule == ENGINE_RULE_ENV ||
+		    settings->items[i].rule == ENGINE_RULE_UNKNOWN)
+			return false;
+	return settings->len > 0;
+}
+
+/* By docker's grammar also where another backend is asked: it is the only one there is. */
+static void
+put_argument(const char *text, struct hl_buf *out)
+{
+	struct engine_settings settings HL_AUTO(engine_settings_done) = { 0 };
+	const struct engine_arg arg = { text, 1 };
+	struct hl_err ignored = { 0 };
+	char asked[ENGINE_ASKED_SIZE];
+
+	if (engine_args_parse("docker", &arg, 1, &settings, &ignored) != 0 || settings.len == 0) {
+		size_t len = strcspn(text, "= ");
+		hl_buf_puts(out, "--engine-arg=");
+		hl_buf_printable(out, text, len);
+		hl_buf_puts(out, text[len] != '\0' ? "=..." : "");
+		return;
+	}
+	if (is_shown(&settings)) {
+		hl_buf_puts(out, "--engine-arg=");
+		hl_buf_printable(out, text, strlen(text));
+		return;
+	}
+	for (size_t i = 0; i < settings.len; i++) {
+		(void)engine_ask(&settings.items[i], asked, sizeof(asked));
+		hl_buf_puts(out, i > 0 ? " " : "");
+		hl_buf_printable(out, asked, strlen(asked));
+	}
+}
+
+static void
+put_request(const struct policy_expectation *expectation, struct hl_buf *out)
+{
+	if (expectation->word == POLICY_REQUEST_ENGINE_ARG) {
+		put_argument(expectation->text, out);
+		return;
+	}
+	hl_buf_putf(out, "--%s=", policy_request_word(expectation->word));
+	hl_buf_printable(out, expectation->text, strlen(expectation->text));
+}
+
 void
 trial_name(const struct policy_expectation *expectation, struct hl_buf *out)
 {
 	hl_buf_putf(out, "%s ", policy_expect_word(expectation->kind));
 	if (expectation->kind == POLICY_EXPECT_ALLOW || expectation->kind == POLICY_EXPECT_REFUSE)
-		hl_buf_putf(out, "--%s=", policy_request_word(expectation->word));
-	if (expectation->text != NULL)
+		put_request(expectation, out);
+	else if (expectation->text != NULL)
 		hl_buf_printable(out, expectation->text, strlen(expectation->text));
 	else
 		hl_buf_puts(out, policy_field_key(expectation->field));

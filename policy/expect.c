@@ -133,9 +133,10 @@ read_text(struct policy_reader *r, const struct node *node, const char *word, co
 
 /* A value of a variable has no place in a file that is shared. */
 static bool
-is_name_only(struct policy_reader *r, const struct node *node, const char *word, const char *text)
+is_name_only(struct policy_reader *r, const struct node *node,
+    const struct policy_expectation *expectation)
 {
-	if (strcmp(word, "env") != 0 || strchr(text, '=') == NULL)
+	if (expectation->word != POLICY_REQUEST_ENV || strchr(expectation->text, '=') == NULL)
 		return true;
 	policy_diag_error(r->diag, HLP_07, policy_at(node),
 	    "an example asks for a variable by its name only");
@@ -174,7 +175,7 @@ read_part(struct policy_reader *r, const struct node *node, struct policy_expect
 	++*asked;
 	expectation->word = (enum policy_request_word)word;
 	return read_text(r, node, requests[word].word, &expectation->text) &&
-	       is_name_only(r, node, requests[word].word, expectation->text);
+	       is_name_only(r, node, expectation);
 }
 
 static void

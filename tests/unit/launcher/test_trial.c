@@ -43,12 +43,55 @@ test_coverage_has_room(void **state)
 	assert_in_range(conflict_controls_len(), 1, TRIAL_CONTROLS_MAX);
 }
 
+static void
+test_names_keep_what_is_private(void **state)
+{
+	static const struct {
+		enum policy_request_word word;
+		const char *text, *name;
+	} rows[] = {
+		{ POLICY_REQUEST_ENV, "CI", "allow --env=CI" },
+		{ POLICY_REQUEST_ENGINE_ARG, "--cap-add=SYS_ADMIN",
+		    "allow --engine-arg=--cap-add=SYS_ADMIN" },
+		{ POLICY_REQUEST_ENGINE_ARG, "--privileged", "allow --engine-arg=--privileged" },
+		{ POLICY_REQUEST_ENGINE_ARG, "--env=GH_TOKEN",
+		    "allow --engine-arg=--env=GH_TOKEN" },
+		{ POLICY_REQUEST_ENGINE_ARG, "--env=GH_TOKEN=sentinel",
+		    "allow --engine-arg=--env=GH_TOKEN=..." },
+		{ POLICY_REQUEST_ENGINE_ARG, "-eGH_TOKEN=sentinel",
+		    "allow --engine-arg=--env=GH_TOKEN=..." },
+		{ POLICY_REQUEST_ENGINE_ARG, "-ite=GH_TOKEN=sentinel", NULL },
+		{ POLICY_REQUEST_ENGINE_ARG, "--frobnicate=sentinel",
+		    "allow --engine-arg=--frobnicate=..." },
+		{ POLICY_REQUEST_ENGINE_ARG, "GH_TOKEN=sentinel",
+		    "allow --engine-arg=GH_TOKEN=..." },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		const struct policy_expectation expectation = {
+			.kind = POLICY_EXPECT_ALLOW,
+			.word = rows[i].word,
+			.text = rows[i].text,
+			.field = POLICY_FIELD_MAX,
+		};
+		struct hl_buf name;
+		hl_buf_init(&name, 1024);
+		trial_name(&expectation, &name);
+		assert_null(strstr(name.data, "sentinel"));
+		if (rows[i].name != NULL)
+			assert_string_equal(name.data, rows[i].name);
+		hl_buf_done(&name);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_requests_are_options_of_run),
 		cmocka_unit_test(test_coverage_has_room),
+		cmocka_unit_test(test_names_keep_what_is_private),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
