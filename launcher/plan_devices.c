@@ -11,7 +11,11 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
+#include <linux/magic.h>
+
+#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -43,7 +47,7 @@ static const struct device_row rows[] = {
 /* What is forbidden is told by these. */
 struct device_names {
 	const char *asked, *resolved;
-	char kernel[PATH_MAX]; /* "../../devices/virtual/misc/tun"; "" = not known */
+	char kernel[PATH_MAX]; /* "../../devices/virtual/misc/tun"; "" = none */
 };
 
 static const char *
@@ -75,23 +79,46 @@ has_number(const struct device_row *row, uint64_t rdev)
 	       number_minor >= row->minor && number_minor <= row->last_minor;
 }
 
-/* The terminal that the launcher was called from, whatever its number: who reads it reads what the
- * caller types, and who writes it can answer in the caller's name. */
-static bool
-is_terminal_of_caller(uint64_t rdev)
+/* The number of the terminal that controls this process, 0 where there is none. */
+static int
+find_terminal(uint64_t *ret_rdev, struct hl_err *err)
 {
 	unsigned number = 0;
-	struct stat st;
-
-	for (int fd = 0; fd < 3; fd++)
-		if (isatty(fd) && fstat(fd, &st) == 0 && st.st_rdev == rdev)
-			return true;
 	HL_AUTO_FD int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
 	/* /dev/tty has a number of its own; that of the terminal is told in the kernel's form of
 	 * it, minor number in the low byte and above the twentieth bit. */
-	if (fd < 0 || syscall(SYS_ioctl, fd, (unsigned long)TIOCGDEV, &number) != 0)
-		return false;
-	return makedev((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xfff00)) == rdev;
+	if (fd < 0 || syscall(SYS_ioctl, fd, (unsigned long)TIOCGDEV, &number) != 0) {
+		if (errno != ENXIO && errno != ENOTTY)
+			return hl_err_sys(err, HLU_10, "cannot find the terminal of the caller");
+		number = 0;
+	}
+	*ret_rdev = makedev((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xfff00));
+	return 0;
+}
+
+/* The terminal that the launcher was called from, whatever its number: who reads it reads what the
+ * caller types, and who writes it can answer in the caller's name. */
+static int
+is_terminal_of_caller(uint64_t rdev, bool *ret_is, struct hl_err *err)
+{
+	uint64_t terminal = 0;
+	struct stat st;
+
+	*ret_is = false;
+	for (int fd = 0; fd < 3 && !*ret_is; fd++) {
+		if (!isatty(fd))
+			continue;
+		if (fstat(fd, &st) != 0)
+			return hl_err_sys(err, HLU_10, "cannot find the terminal of the caller");
+		*ret_is = st.st_rdev == rdev;
+	}
+	if (*ret_is)
+		return 0;
+	if (find_terminal(&terminal, err) != 0)
+		return -1;
+	*ret_is = terminal != 0 && terminal == rdev;
+	return 0;
 }
 
 /* A disk is read past every permission of its file system. Loop and ram disks hold what somebody
@@ -117,21 +144,49 @@ find_row(uint64_t rdev, const struct device_names *names)
 	return NULL;
 }
 
-static const char *
-find_reason(const struct plan_source *source, struct device_names *names)
+/* What the kernel calls the device. A number that it knows no device of has no name; where there is
+ * no asking it, rows that go by that name would be passed over. */
+static int
+read_kernel_name(uint64_t rdev, struct device_names *names, struct hl_err *err)
 {
-	bool is_block = S_ISBLK(source->mode);
-	char link[64];
+	HL_AUTO_FD int dir = open("/sys/dev/char", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct statfs fs;
+	char link[32];
 
-	if (is_block)
-		return is_harmless_block(source->rdev) ? NULL : "a disk of this host";
-	if (is_terminal_of_caller(source->rdev))
-		return "the terminal of the caller";
-	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u", major(source->rdev),
-	    minor(source->rdev));
-	ssize_t len = readlink(link, names->kernel, sizeof(names->kernel) - 1);
-	names->kernel[len > 0 ? len : 0] = '\0';
-	return find_row(source->rdev, names);
+	if (dir < 0 || fstatfs(dir, &fs) != 0)
+		return hl_err_sys(err, HLU_10, "cannot read the kernel's names of devices");
+	if (fs.f_type != SYSFS_MAGIC)
+		return hl_err_set(err, HLU_10,
+		    "cannot read the kernel's names of devices: '/sys' is not sysfs");
+	snprintf(link, sizeof(link), "%u:%u", major(rdev), minor(rdev));
+	ssize_t len = readlinkat(dir, link, names->kernel, sizeof(names->kernel));
+	if (len < 0 && errno == ENOENT)
+		len = 0;
+	if (len < 0)
+		return hl_err_sys(err, HLU_10, "cannot read the kernel's name of device %s", link);
+	if ((size_t)len >= sizeof(names->kernel))
+		return hl_err_set(err, HLU_10, "the kernel's name of device %s is too long", link);
+	names->kernel[len] = '\0';
+	return 0;
+}
+
+/* Why the device is never given, NULL: it can be. */
+static int
+find_reason(const struct plan_source *source, struct device_names *names, const char **ret_reason,
+    struct hl_err *err)
+{
+	bool is_terminal;
+
+	*ret_reason = NULL;
+	if (S_ISBLK(source->mode)) {
+		*ret_reason = is_harmless_block(source->rdev) ? NULL : "a disk of this host";
+		return 0;
+	}
+	if (is_terminal_of_caller(source->rdev, &is_terminal, err) != 0 ||
+	    read_kernel_name(source->rdev, names, err) != 0)
+		return -1;
+	*ret_reason = is_terminal ? "the terminal of the caller" : find_row(source->rdev, names);
+	return 0;
 }
 
 static int
@@ -178,6 +233,7 @@ check_device(const struct fs_scope *scope, const char *asked, const struct plan_
     struct hl_err *err)
 {
 	struct device_names names = { .asked = asked, .resolved = source->path };
+	const char *reason;
 	struct statvfs fs;
 
 	if (!hl_path_is_beneath(source->path, "/dev")) {
@@ -190,7 +246,8 @@ check_device(const struct fs_scope *scope, const char *asked, const struct plan_
 		return hl_err_help(err,
 		    "name a character or block device, not a directory or file");
 	}
-	const char *reason = find_reason(source, &names);
+	if (find_reason(source, &names, &reason, err) != 0)
+		return -1;
 	if (reason != NULL)
 		return forbid(asked, reason, err);
 	if (statvfs(source->path, &fs) != 0)

@@ -2,7 +2,11 @@
  * Devices of the plan: which are given, and which never, by number and by name. As root the test
  * makes nodes of its own in /dev, since a name tells little; what needs them is skipped elsewhere.
  */
+#include <sys/mount.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include <sched.h>
 
 #include "plan_fixture.h"
 
@@ -72,8 +76,9 @@ static void
 test_never(void **state)
 {
 	static const char *const names[] = { "/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg",
-		"/dev/nvme0", "/dev/sg0", "/dev/input/event0", "/dev/console", "/dev/tty1",
-		"/dev/loop-control", "/dev/userfaultfd", "/dev/watchdog0", "/dev/null" };
+		"/dev/nvme0", "/dev/sg0", "/dev/input/event0", "/dev/hidraw0", "/dev/console",
+		"/dev/tty1", "/dev/loop-control", "/dev/userfaultfd", "/dev/watchdog0",
+		"/dev/null" };
 	static const char *const places[] = { "/dev/pts/0", "/dev/shm/x", "/dev/fd/0",
 		"/dev/stdin" };
 	struct fixture *fixture = *state;
@@ -216,6 +221,71 @@ test_terminal(void **state)
 	assert_non_null(strstr(fixture->err.msg, "the terminal of the caller"));
 }
 
+static void
+unlink_when_done(pid_t child, const char *path)
+{
+	int status;
+
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	unlink(path);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		print_message("# SKIP nothing can be mounted here\n");
+		skip();
+	}
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A row that goes by the kernel's name is not passed over because there is no reading it. */
+static void
+test_no_names_of_the_kernel(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[128];
+
+	if (!make_node(path, "node", S_IFCHR, makedev(10, 200)))
+		skip_without_nodes();
+	assert_int_equal(plan_of(fixture, devices_text(path)), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		if (unshare(CLONE_NEWNS) != 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+		    mount("none", "/sys", "tmpfs", 0, NULL) != 0)
+			_exit(77);
+		if (plan_of(fixture, devices_text(path)) == 0 || fixture->err.code != HLU_10)
+			_exit(1);
+		if (mkdir("/sys/dev", 0755) != 0 || mkdir("/sys/dev/char", 0755) != 0)
+			_exit(2);
+		_exit(plan_of(fixture, devices_text(path)) == 0 || fixture->err.code != HLU_10);
+	}
+	unlink_when_done(child, path);
+}
+
+/* That there is no terminal is told by two errors; any other says that there is no telling. */
+static void
+test_no_telling_the_terminal(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[128];
+
+	if (!make_node(path, "node", S_IFCHR, makedev(10, 200)))
+		skip_without_nodes();
+	pid_t child = fork();
+	if (child == 0) {
+		if (setsid() < 0 || plan_of(fixture, devices_text(path)) != 0)
+			_exit(1);
+		if (unshare(CLONE_NEWNS) != 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+		    mount("none", "/dev", "tmpfs", 0, NULL) != 0)
+			_exit(77);
+		if (!make_node(path, "node", S_IFCHR, makedev(10, 200)))
+			_exit(2);
+		_exit(plan_of(fixture, devices_text(path)) == 0 || fixture->err.code != HLU_10);
+	}
+	unlink_when_done(child, path);
+}
+
 int
 main(void)
 {
@@ -225,6 +295,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_places, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_terminal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_names_of_the_kernel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_telling_the_terminal, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
