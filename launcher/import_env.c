@@ -42,6 +42,11 @@ put(struct hl_strv *variables, const char *name, size_t name_len, const struct h
 		hl_buf_puts(&text, value->len > 0 ? "set" : "");
 	else
 		hl_buf_put(&text, value->data, value->len);
+	/* Half a value is another value, and none is none. */
+	if (text.failed || value->failed) {
+		variables->failed = true;
+		return;
+	}
 	for (size_t i = 0; i < variables->len; i++) {
 		if (strncmp(variables->v[i], text.data, name_len + 1) != 0)
 			continue;

@@ -126,11 +126,33 @@ teardown(void **state)
 	return 0;
 }
 
+/* What found no room is not taken for an empty value, or for the beginning of one. */
+static void
+test_no_half_value(void **state)
+{
+	static const char *const begin[] = { "TERMINAL_CWD=", "TERMINAL_CWD='", "SUDO_PASSWORD=" };
+	struct hl_buf text;
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(begin); i++) {
+		hl_buf_init(&text, 4U << 20);
+		hl_buf_puts(&text, begin[i]);
+		for (size_t n = 0; n < 2U << 20; n++)
+			hl_buf_putc(&text, 'a');
+		hl_buf_puts(&text, i == 1 ? "'\n" : "\n");
+		assert_int_equal(read_bytes(text.data, text.len), -1);
+		assert_int_equal(err.code, HLI_03);
+		assert_int_equal(variables.len, 0);
+		hl_buf_done(&text);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms_of_a_line),
+		cmocka_unit_test(test_no_half_value),
 		cmocka_unit_test(test_other_lines_are_not_looked_at),
 		cmocka_unit_test(test_the_last_one_wins),
 		cmocka_unit_test(test_what_cannot_be_read),
