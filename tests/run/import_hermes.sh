@@ -5,7 +5,8 @@
 . "$(dirname "$0")/../lib/tap.sh"
 
 cd "$TMP/policy" || exit 1
-export HERMES_LAUNCH_STATE=$TMP/state HL_TEST_HOST_DIR=$TMP/nowhere HERMES_HOME=$TMP/hermes
+export HERMES_LAUNCH_STATE=$TMP/state HERMES_HOME=$TMP/hermes
+host_policies "$TMP/nowhere"
 mkdir -m 700 "$TMP/state" "$TMP/hermes"
 unset "${!TERMINAL_@}" SUDO_PASSWORD
 

@@ -5,7 +5,7 @@
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export HL_TEST_HOST_DIR=$TMP/nowhere
+host_policies "$TMP/nowhere"
 cp "$ROOT"/examples/policies/*.yaml "$TMP/policy/"
 chmod 644 "$TMP"/policy/*.yaml
 cd "$TMP/policy" || exit 1

@@ -15,7 +15,8 @@ umask 022
 mkdir -p "$TMP/guide" "$TMP/blocks"
 mkdir -m 700 "$TMP/state"
 cd "$TMP/guide" || exit 1
-export HERMES_LAUNCH_STATE=$TMP/state HL_TEST_HOST_DIR=$TMP/nowhere PATH=$TMP/bin:$PATH
+export HERMES_LAUNCH_STATE=$TMP/state PATH=$TMP/bin:$PATH
+host_policies "$TMP/nowhere"
 unset DOCKER_HOST
 
 # 001.yaml, 002.console ... in the order of the guide

@@ -17,7 +17,8 @@ if [ -z "$python" ]; then
 	exit
 fi
 
-export HERMES_LAUNCH_STATE=$TMP/state HL_TEST_HOST_DIR=$TMP/nowhere
+export HERMES_LAUNCH_STATE=$TMP/state
+host_policies "$TMP/nowhere"
 "$LAUNCH" policy schema >"$TMP/schema.json"
 cp "$ROOT"/tests/golden/policy/*.yaml "$ROOT"/examples/*.yaml "$ROOT"/examples/policies/*.yaml "$TMP/policy/"
 chmod 600 "$TMP"/policy/*

@@ -4,7 +4,8 @@
 . "$(dirname "$0")/../lib/tap.sh"
 
 cd "$TMP/policy" || exit 1
-export HERMES_LAUNCH_STATE=$TMP/state HL_TEST_HOST_DIR=$TMP/nowhere
+export HERMES_LAUNCH_STATE=$TMP/state
+host_policies "$TMP/nowhere"
 mkdir -m 700 "$TMP/state"
 
 policy base >/dev/null <<'Y'

@@ -3,7 +3,7 @@
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export HL_TEST_HOST_DIR=$TMP/nowhere
+host_policies "$TMP/nowhere"
 why=$(policy why <<'Y'
 version: 1
 id: acme/why
