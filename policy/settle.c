@@ -314,8 +314,8 @@ find_layer(const struct policy *policy, const struct policy_mark *wanted)
 	return found;
 }
 
-/* An id is what a file says of itself. Where root or a signer demands a layer, nobody
- * else's file is one. */
+/* An id is what a file says of itself. Where root or a signer demands a layer, by either key,
+ * nobody else's file is one. */
 static void
 check_required(const struct policy *policy, struct diag *diag, const struct policy_marks *marks,
     bool must_be_vouched_for)
@@ -342,8 +342,8 @@ check_required(const struct policy *policy, struct diag *diag, const struct poli
 void
 policy_check_layers(const struct policy *policy, struct diag *diag, const struct policy_read *layer)
 {
-	check_required(policy, diag, &layer->requires, layer->row.signer != NULL);
-	check_required(policy, diag, &layer->mandatory, layer->is_roots);
+	check_required(policy, diag, &layer->requires, is_vouched_for(layer));
+	check_required(policy, diag, &layer->mandatory, is_vouched_for(layer));
 }
 
 static void

@@ -168,6 +168,39 @@ what_root_demands_must_be_roots(void **state)
 	rmdir(dir);
 }
 
+/* By requires as by mandatory_layers. */
+static void
+what_roots_file_requires_must_be_roots(void **state)
+{
+	enum {
+		SOMEBODY = 12345
+	};
+	static const char need[] = HEAD "requires: [{id: acme/base, revision: 3}]\n";
+	static const char base[] = "version: 1\nid: acme/base\nrevision: 9\nlevel: open@1\n";
+	static const char *const files[] = { "base.yaml", "need.yaml" };
+	struct policy_load_request request = {
+		.files = files,
+		.files_len = 2,
+		.cwd = t.dir,
+		.caller = SOMEBODY,
+	};
+
+	(void)state;
+	if (getuid() != 0) {
+		print_message("# SKIP only root can give a file to somebody else\n");
+		skip();
+	}
+	stack_write("base.yaml", base, strlen(base));
+	stack_write("need.yaml", need, strlen(need));
+	assert_int_equal(stack_load_request(&request), 0);
+	own_file("base.yaml", SOMEBODY);
+	assert_int_equal(stack_load_request(&request), -1);
+	expect_code("HLP-24");
+	assert_non_null(strstr(stack_text(), "not root's"));
+	own_file("need.yaml", SOMEBODY);
+	assert_int_equal(stack_load_request(&request), 0);
+}
+
 int
 main(void)
 {
@@ -175,6 +208,7 @@ main(void)
 		cmocka_unit_test(a_demand_less_is_looser),
 		cmocka_unit_test(to_run_it_must_be_there),
 		cmocka_unit_test(what_root_demands_must_be_roots),
+		cmocka_unit_test(what_roots_file_requires_must_be_roots),
 	};
 
 	return cmocka_run_group_tests(tests, stack_setup, stack_teardown);
