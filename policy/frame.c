@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "policy/layer.h"
+#include "policy/note.h"
 
 #include "base/banned.h"
 
@@ -16,9 +17,8 @@ enum {
 	ID_MAX = 128,
 	OWNER_MAX = 200,
 };
-#define REVISION_MAX ((1ULL << 53) - 1) /* what a JSON reader can hold without loss */
 
-static const struct policy_range revisions = { 1, REVISION_MAX };
+static const struct policy_range revisions = { 1, POLICY_REVISION_MAX };
 
 static bool
 is_id(const char *text, size_t len)
@@ -48,7 +48,7 @@ read_id(struct policy_reader *r, const char *key, const struct node *node, const
 static bool
 is_our_version(struct policy_reader *r, const struct node *node)
 {
-	const struct policy_range any = { 0, REVISION_MAX };
+	const struct policy_range any = { 0, POLICY_REVISION_MAX };
 	uint64_t version;
 
 	if (!policy_read_u64(r, "version", node, any, &version))

@@ -8,10 +8,15 @@
 
 #include "base/base.h"
 #include "policy/layer.h"
+#include "policy/note.h"
 #include "policy/state.h"
 #include "policy/structures.h"
 
 #include "base/banned.h"
+
+/* A number as it stands in its definition. */
+#define TEXT(number)  TEXT_(number)
+#define TEXT_(number) #number
 
 static const char level_schema[] = "{\"enum\":["
 #define FIRST(name) "\"" name "\""
@@ -33,8 +38,8 @@ static const struct {
 	{ "layer",
 	    "{\"enum\":[\"host\",\"org\",\"team\",\"task\"],\"description\":\"Where it stands in the stack. Default: task.\"}" },
 	{ "level", level_schema },
-	{ "revision",
-	    "{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,\"description\":\"Grows with each change.\"}" },
+	{ "revision", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":" TEXT(
+			  POLICY_REVISION_MAX) ",\"description\":\"Grows with each change.\"}" },
 	{ "requires",
 	    "{\"$ref\":\"#/$defs/layers\",\"description\":\"Layers that this one needs.\"}" },
 	{ "mandatory_layers",

@@ -22,6 +22,9 @@
 
 #include "base/base.h"
 
+/* What a JSON reader can hold without loss, 2^53-1; a number alone, for it is put into texts. */
+#define POLICY_REVISION_MAX 9007199254740991
+
 enum {
 	/* Sixteen signatures of 5 kB, which no key of today makes, and some. */
 	NOTE_MAX = 128 << 10,

@@ -26,8 +26,6 @@ enum {
 	FILE_MAX = REVISIONS_MAX * (NOTE_POLICY_ID_MAX + 24) + 64,
 };
 
-static const uint64_t revision_max = (UINT64_C(1) << 53) - 1;
-
 void
 policy_revisions_done(struct revisions *revisions)
 {
@@ -55,7 +53,7 @@ parse_line(const char *line, size_t len, struct revision *ret_revision)
 	ret_revision->id[id_len] = '\0';
 	memcpy(number, space + 1, rest);
 	number[rest] = '\0';
-	return hl_parse_u64(number, 1, revision_max, &ret_revision->revision, &ignored) == 0;
+	return hl_parse_u64(number, 1, POLICY_REVISION_MAX, &ret_revision->revision, &ignored) == 0;
 }
 
 static int

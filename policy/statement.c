@@ -11,8 +11,6 @@
 
 const char policy_statement_origin[] = "hermes-launch/policy/v1\n";
 
-static const uint64_t revision_max = (UINT64_C(1) << 53) - 1;
-
 /* The next line, without prefix and newline, into out. False: there is none, or it does not begin
  * so, or is longer. */
 static bool
@@ -103,7 +101,7 @@ policy_statement_parse(const char *text, size_t len, struct policy_statement *re
 	    !is_policy_id(statement.id))
 		return hl_err_set(err, HLS_04, "the note's second line is no policy id");
 	if (!take_line(&at, end, "revision ", revision, sizeof(revision)) ||
-	    hl_parse_u64(revision, 1, revision_max, &statement.revision, err) != 0)
+	    hl_parse_u64(revision, 1, POLICY_REVISION_MAX, &statement.revision, err) != 0)
 		return hl_err_set(err, HLS_04, "the note's third line is no revision");
 	if (!take_line(&at, end, "sha256 ", statement.sha256, sizeof(statement.sha256)) ||
 	    !is_digest(statement.sha256))
