@@ -151,7 +151,8 @@ verb_policy_show(const struct request *request)
 	    policy_show(policy, request->show_origins ? POLICY_SHOW_ORIGINS : 0, &out, &err);
 	if (status == 0)
 		status = verb_answer(&out, &err);
-	hl_buf_done(&out);
+	else
+		hl_buf_done_secret(&out);
 	policy_free(policy);
 	return status == 0 ? 0 : verb_fail(&err);
 }
@@ -167,6 +168,7 @@ verb_policy_schema(const struct request *request)
 	int status = policy_json_schema(&out, &err);
 	if (status == 0)
 		status = verb_answer(&out, &err);
-	hl_buf_done(&out);
+	else
+		hl_buf_done_secret(&out);
 	return status == 0 ? 0 : verb_fail(&err);
 }

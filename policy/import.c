@@ -382,7 +382,6 @@ convert(struct import *im, const struct import_setting *row)
 		return 0;
 	if (value.node == NULL) {
 		char from[FROM_SIZE];
-		value.is_default = true;
 		name_default(row, from, sizeof(from));
 		if (fill(im, &value, from, row->fallback) != 0)
 			return -1;

@@ -99,7 +99,6 @@ struct import_value {
 	const struct node *node;
 	const char *from; /* "terminal.docker_image", "TERMINAL_DOCKER_IMAGE" */
 	const char *file; /* of a place, or NULL */
-	bool is_default;
 };
 
 struct import {

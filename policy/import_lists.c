@@ -112,11 +112,6 @@ import_VARIABLES(struct import *im, const struct import_setting *row,
  * Volumes: SRC:DST[:OPTION,...]
  */
 
-struct volume {
-	char *src, *dst;
-	struct policy_mount mount;
-};
-
 static void
 leave_out(struct import *im, const struct import_value *value, size_t index, const char *why)
 {
