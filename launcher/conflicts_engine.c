@@ -174,23 +174,32 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 /* ------------------------------------------------------------------------------------------------
  * All of them
  */
-/* "--engine-arg=--cap-add=SYS_ADMIN"; of a variable and of what nobody knows only the name. */
+/* "--engine-arg=--cap-add=SYS_ADMIN"; of a variable, of what nobody knows and of what is the
+ * launcher's own whatever its value (a health check, an option of a log driver) only the name.
+ * Behind a blank there is no value of an option, but perhaps a second one: "--memory=1g -e
+ * NAME=VALUE". */
 static void
 put_asked(const struct engine_setting *setting, char *asked, size_t size)
 {
 	bool is_env = setting->rule == ENGINE_RULE_ENV;
-	bool is_hidden = setting->rule == ENGINE_RULE_UNKNOWN || is_env;
+	bool is_hidden = is_env || setting->rule == ENGINE_RULE_UNKNOWN ||
+			 setting->rule == ENGINE_RULE_OWNED ||
+			 setting->rule == ENGINE_RULE_ANNOTATION;
 	size_t len = is_env ? strcspn(setting->value, "=") : 0;
 	char shown[257];
 
 	if (!is_hidden)
 		len = strnlen(setting->value, sizeof(shown) - 1);
+	if (!is_hidden && len > strcspn(setting->value, ENGINE_BLANKS))
+		len = strcspn(setting->value, ENGINE_BLANKS);
 	if (len > sizeof(shown) - 1 || (is_env && len > 128))
 		len = 0;
 	memcpy(shown, setting->value, len);
 	shown[len] = '\0';
 	snprintf(asked, size, "--engine-arg=%s%s%s%s", setting->flag, len > 0 ? "=" : "", shown,
-	    is_hidden && setting->value[len] != '\0' ? "=..." : "");
+	    setting->value[len] == '\0' ? ""
+	    : is_hidden                 ? "=..."
+					: "...");
 }
 
 struct ask

@@ -122,6 +122,7 @@ int judge_engine_args(struct judge *judge) HL_MUST_CHECK;
 enum {
 	ENGINE_ASKED_SIZE = 512
 };
+#define ENGINE_BLANKS " \t\n\v\f\r" /* no value of an option is told beyond one of them */
 /* How messages speak of the setting; asked holds the text. */
 struct ask engine_ask(const struct engine_setting *setting, char *asked, size_t size);
 /* Hands the setting to the backend in its canonical form. */

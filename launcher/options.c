@@ -46,18 +46,27 @@ option_fits(const struct option_row *row, enum verb verb)
 					   strchr(row->verbs, verb_rows[verb].options) != NULL);
 }
 
+/* "--evn=NAME=VALUE": what was meant is not known, and a value is not told. */
+static int
+name_len(const char *text)
+{
+	return (int)strnlen(text, strcspn(text, "=") < 80 ? strcspn(text, "=") : 80);
+}
+
 static int
 unknown_option(struct parse *parse, const char *text)
 {
 	const char *names[HL_ARRAY_SIZE(option_rows)];
+	char name[81];
 	size_t n = 0;
 
 	for (size_t i = 0; i < option_rows_len; i++)
 		if (option_fits(&option_rows[i], parse->request->verb))
 			names[n++] = option_rows[i].name;
-	hl_err_set(parse->err, HLU_01, "unknown option '%.80s' for '%s'", text,
+	snprintf(name, sizeof(name), "%.*s", name_len(text), text);
+	hl_err_set(parse->err, HLU_01, "unknown option '%s' for '%s'", name,
 	    verb_rows[parse->request->verb].words);
-	const char *nearest = strncmp(text, "--", 2) == 0 ? hl_nearest(text + 2, names, n) : NULL;
+	const char *nearest = strncmp(name, "--", 2) == 0 ? hl_nearest(name + 2, names, n) : NULL;
 	if (nearest != NULL)
 		return hl_err_help(parse->err, "did you mean '--%s'?", nearest);
 	return hl_err_help(parse->err, "see 'hermes-launch help %s'",
@@ -224,7 +233,7 @@ unknown_verb(struct parse *parse, const char *text)
 		return -1;
 	for (size_t i = 0; i < VERB_MAX; i++)
 		names[i] = verb_rows[i].words;
-	hl_err_set(parse->err, HLU_01, "'%.80s' is not a verb", text);
+	hl_err_set(parse->err, HLU_01, "'%.*s' is not a verb", name_len(text), text);
 	const char *nearest = hl_nearest(text, names, VERB_MAX);
 	if (nearest != NULL)
 		return hl_err_help(parse->err,
@@ -278,7 +287,8 @@ stray(struct parse *parse, const char *text)
 {
 	size_t len = strlen(text);
 
-	hl_err_set(parse->err, HLU_01, "'%.80s' stands where an option is expected", text);
+	hl_err_set(parse->err, HLU_01, "'%.*s' stands where an option is expected", name_len(text),
+	    text);
 	for (size_t i = 0; i < VERB_MAX; i++)
 		if (strncmp(verb_rows[i].words, text, len) == 0 &&
 		    (verb_rows[i].words[len] == '\0' || verb_rows[i].words[len] == ' '))

@@ -31,13 +31,15 @@ option_of(enum policy_request_word word)
 }
 
 /* What of an engine's argument a message of run would not show, a test does not show either: a
- * variable's value, and what follows an option that nobody knows. */
+ * variable's value, and what follows a blank or an option that nobody knows. */
 static bool
 is_shown(const struct engine_settings *settings)
 {
 	for (size_t i = 0; i < settings->len; i++)
 		if (settings->items[i].rule == ENGINE_RULE_ENV ||
-		    settings->items[i].rule == ENGINE_RULE_UNKNOWN)
+		    settings->items[i].rule == ENGINE_RULE_UNKNOWN ||
+		    settings->items[i].value[strcspn(settings->items[i].value, ENGINE_BLANKS)] !=
+			'\0')
 			return false;
 	return settings->len > 0;
 }

@@ -195,6 +195,37 @@ sort_findings(struct policy_finding *items, size_t n)
 	}
 }
 
+/* Where the first key on the line ends that nobody knows, SIZE_MAX: there is none. What follows may
+ * be anything, a password too. */
+static size_t
+unknown_key_end(const struct diag *diag, uint32_t line)
+{
+	size_t end = SIZE_MAX;
+
+	for (size_t i = diag->first; i < diag->out->len; i++) {
+		const struct policy_finding *finding = &diag->out->items[i];
+		size_t at = (size_t)finding->where.column - 1 + finding->width;
+		if (finding->code == HLP_04 && finding->where.line == line && at < end)
+			end = at;
+	}
+	return end;
+}
+
+/* The line as far as that key; of what is found behind it the words themselves, after blanks. */
+static char *
+known_part(const struct policy_finding *finding, const char *line, size_t len, size_t known)
+{
+	size_t from = finding->where.column - 1, to = from + finding->width;
+	char *part = NULL;
+
+	if (to > len || asprintf(&part, "%.*s%s", (int)(to > known ? to : known), line,
+			    (to > known ? to : known) < len ? "..." : "") < 0)
+		return NULL;
+	for (size_t i = 0; to > known && i < from; i++)
+		part[i] = part[i] == '\t' ? '\t' : ' ';
+	return part;
+}
+
 void
 policy_diag_seal(struct diag *diag, const struct policy_source *source, const struct node *root)
 {
@@ -207,6 +238,11 @@ policy_diag_seal(struct diag *diag, const struct policy_source *source, const st
 		    policy_line_is_private(source, root, finding->where.line))
 			continue;
 		const char *line = policy_source_line(source, finding->where.line, &len);
+		size_t known = unknown_key_end(diag, finding->where.line);
+		if (known < len) {
+			finding->line = known_part(finding, line, len, known);
+			continue;
+		}
 		/* What is far behind the place is not shown: of a line of 1 MiB, not a copy each.
 		 */
 		size_t shown = (size_t)finding->where.column + finding->width + (size_t)WINDOW * 4;

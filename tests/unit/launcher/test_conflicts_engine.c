@@ -473,6 +473,28 @@ test_no_respelt_attack_passes(void **state)
 	}
 }
 
+/* What may be a secret is told of no argument: the value of a variable, of an option that nobody knows
+ * or that is the launcher's own, and what was meant to be a second argument. */
+static void
+test_no_secret_is_told(void **state)
+{
+	static const char *const given[] = { "--env=OPENAI_API_KEY=s3cret", "--evn=s3cret",
+		"--log-opt=token=s3cret", "--health-cmd=s3cret", "--annotation=a=s3cret",
+		"--cap-add=SYS_ADMIN -e T=s3cret", "--memory=1t\t-e T=s3cret",
+		"--network=host -e T=s3cret", "--privileged=true -e T=s3cret" };
+	(void)state;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(given); i++) {
+		struct trial *trial =
+		    trial_engine("enforce", policy_text, (const char *const[]){ given[i], NULL });
+		assert_true(trial->status != 0 || trial->conflicts.refused == 1);
+		if (trial->conflicts.len > 0)
+			assert_null(strstr(trial->conflicts.items[0].asked, "s3cret"));
+		assert_null(strstr(trial->err.msg, "s3cret"));
+		trial_free(trial);
+	}
+}
+
 int
 main(void)
 {
@@ -480,6 +502,7 @@ main(void)
 		cmocka_unit_test(test_every_row_has_a_sample),
 		cmocka_unit_test(test_every_sample_in_every_spelling),
 		cmocka_unit_test(test_combinations),
+		cmocka_unit_test(test_no_secret_is_told),
 		cmocka_unit_test(test_what_is_made_effective),
 		cmocka_unit_test(test_a_flood_of_conflicts_is_a_refusal),
 		cmocka_unit_test(test_no_respelt_attack_passes),

@@ -183,6 +183,25 @@ test_refusals(void **state)
 	assert_string_equal(err.msg, "'ls' is not a verb");
 }
 
+/* What was meant to be a variable's value is not told, however its option was misspelled. */
+static void
+test_no_value_is_told(void **state)
+{
+	static const char *const given[] = { "--evn=TOKEN=s3cret", "--evn=s3cret", "-XTOKEN=s3cret",
+		"TOKEN=s3cret" };
+	(void)state;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(given); i++) {
+		assert_int_equal(PARSE(given[i], "--", "true"), -1);
+		assert_null(strstr(err.msg, "s3cret"));
+		assert_int_equal(PARSE("-q", given[i], "--", "true"), -1);
+		assert_null(strstr(err.msg, "s3cret"));
+	}
+	assert_int_equal(PARSE("--evn=TOKEN=s3cret", "--", "true"), -1);
+	assert_string_equal(err.msg, "unknown option '--evn' for 'run'");
+	assert_string_equal(err.help, "did you mean '--env'?");
+}
+
 /* U128: the order of the options does not matter. */
 static void
 test_order_does_not_matter(void **state)
@@ -224,6 +243,7 @@ main(void)
 		cmocka_unit_test(test_verbs),
 		cmocka_unit_test(test_argument_numbers_are_kept),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_no_value_is_told),
 		cmocka_unit_test(test_order_does_not_matter),
 		cmocka_unit_test(test_state_dir),
 	};
