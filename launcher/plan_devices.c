@@ -144,10 +144,33 @@ find_row(uint64_t rdev, const struct device_names *names)
 	return NULL;
 }
 
-/* What the kernel calls the device. A number that it knows no device of has no name; where there is
- * no asking it, rows that go by that name would be passed over. */
+/* Any terminal can be the kernel's console, a serial line too: those that are stand in a file of
+ * sysfs, by the kernel's names ("tty0 ttyS0"). A kernel without consoles has no such file. */
 static int
-read_kernel_name(uint64_t rdev, struct device_names *names, struct hl_err *err)
+is_console(int sys_dev, const struct device_names *names, bool *ret_is, struct hl_err *err)
+{
+	HL_AUTO_FD int fd =
+	    openat(sys_dev, "../../class/tty/console/active", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char text[512], *rest = text;
+
+	*ret_is = false;
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (len < 0)
+		return hl_err_sys(err, HLU_10, "cannot read which are the consoles of this host");
+	text[len] = '\0';
+	for (char *name; (name = strsep(&rest, " \n")) != NULL;)
+		*ret_is =
+		    *ret_is || (name[0] != '\0' && strcmp(name, last_part(names->kernel)) == 0);
+	return 0;
+}
+
+/* What the kernel calls the device, and whether it is a console. A number that it knows no device
+ * of has no name; where there is no asking it, rows that go by that name would be passed over. */
+static int
+read_kernel_name(uint64_t rdev, struct device_names *names, bool *ret_is_console,
+    struct hl_err *err)
 {
 	HL_AUTO_FD int dir = open("/sys/dev/char", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct statfs fs;
@@ -167,7 +190,7 @@ read_kernel_name(uint64_t rdev, struct device_names *names, struct hl_err *err)
 	if ((size_t)len >= sizeof(names->kernel))
 		return hl_err_set(err, HLU_10, "the kernel's name of device %s is too long", link);
 	names->kernel[len] = '\0';
-	return 0;
+	return is_console(dir, names, ret_is_console, err);
 }
 
 /* Why the device is never given, NULL: it can be. */
@@ -175,7 +198,7 @@ static int
 find_reason(const struct plan_source *source, struct device_names *names, const char **ret_reason,
     struct hl_err *err)
 {
-	bool is_terminal;
+	bool is_terminal, is_a_console;
 
 	*ret_reason = NULL;
 	if (S_ISBLK(source->mode)) {
@@ -183,9 +206,11 @@ find_reason(const struct plan_source *source, struct device_names *names, const 
 		return 0;
 	}
 	if (is_terminal_of_caller(source->rdev, &is_terminal, err) != 0 ||
-	    read_kernel_name(source->rdev, names, err) != 0)
+	    read_kernel_name(source->rdev, names, &is_a_console, err) != 0)
 		return -1;
-	*ret_reason = is_terminal ? "the terminal of the caller" : find_row(source->rdev, names);
+	*ret_reason = is_terminal    ? "the terminal of the caller"
+		      : is_a_console ? "a console of this host"
+				     : find_row(source->rdev, names);
 	return 0;
 }
 

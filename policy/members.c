@@ -102,14 +102,34 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	return false;
 }
 
+/* [ab] and {a,b} are patterns to other programs. Here they would stand for themselves and deny, as
+ * a rule, nothing at all. */
+static bool
+has_foreign_pattern(const char *text)
+{
+	while ((text = strpbrk(text, "[]{}")) != NULL) {
+		if (*text != '{' || text[-1] != '$')
+			return true;
+		text += strcspn(text, "}");
+		text += *text == '}';
+	}
+	return false;
+}
+
 static bool
 read_deny(struct policy_reader *r, const struct node *node, const char *text, const char **ret_text)
 {
 	*ret_text = text;
 	/* ~/x is judged as ${home}/x, and kept as written. */
-	if (text[0] == '~' && text[1] == '/')
-		return policy_check_path(r, "fs.deny", node, text + 1);
-	return policy_check_path(r, "fs.deny", node, text);
+	if (!policy_check_path(r, "fs.deny", node,
+		text[0] == '~' && text[1] == '/' ? text + 1 : text))
+		return false;
+	if (!has_foreign_pattern(text))
+		return true;
+	policy_diag_error(r->diag, HLP_14, policy_at(node),
+	    "fs.deny knows the patterns *, ** and ? alone, not those of \"%.60s\"", text);
+	policy_diag_help(r->diag, "write an entry each; for such a character in a name write ?");
+	return false;
 }
 
 static bool
@@ -190,7 +210,7 @@ read_protect(struct policy_reader *r, const struct node *node, const char *text,
 
 	*ret_text = text;
 	snprintf(path, sizeof(path), "/%s", text);
-	if (text[0] != '/' && text[0] != '~' && text[0] != '$' && strpbrk(text, "*?") == NULL &&
+	if (text[0] != '/' && text[0] != '~' && text[0] != '$' && strpbrk(text, "*?[]{}") == NULL &&
 	    hl_path_is_normal(path))
 		return true;
 	policy_diag_error(r->diag, HLP_14, policy_at(node),

@@ -77,8 +77,8 @@ test_never(void **state)
 {
 	static const char *const names[] = { "/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg",
 		"/dev/nvme0", "/dev/sg0", "/dev/input/event0", "/dev/hidraw0", "/dev/console",
-		"/dev/tty1", "/dev/loop-control", "/dev/userfaultfd", "/dev/watchdog0",
-		"/dev/null" };
+		"/dev/tty1", "/dev/i2c-1", "/dev/mei0", "/dev/tpmrm0", "/dev/loop-control",
+		"/dev/userfaultfd", "/dev/watchdog0", "/dev/null" };
 	static const char *const places[] = { "/dev/pts/0", "/dev/shm/x", "/dev/fd/0",
 		"/dev/stdin" };
 	struct fixture *fixture = *state;
@@ -105,12 +105,16 @@ test_numbers(void **state)
 		{ S_IFCHR, 1, 11, "log" },
 		{ S_IFCHR, 4, 1, "console" },
 		{ S_IFCHR, 7, 128, "consoles" },
+		{ S_IFCHR, 9, 128, "tape" },
 		{ S_IFCHR, 10, 130, "restarts" },
+		{ S_IFCHR, 10, 184, "processor" },
 		{ S_IFCHR, 10, 223, "keyboard" },
 		{ S_IFCHR, 10, 237, "disks" },
 		{ S_IFCHR, 13, 65, "keyboards" },
 		{ S_IFCHR, 21, 3, "disks" },
 		{ S_IFCHR, 137, 5, "terminal" },
+		{ S_IFCHR, 180, 97, "keyboards" },
+		{ S_IFCHR, 229, 0, "console" },
 		{ S_IFBLK, 8, 0, "disk" },
 		{ S_IFBLK, 253, 0, "disk" },
 		{ S_IFBLK, 259, 1, "disk" },
@@ -286,6 +290,43 @@ test_no_telling_the_terminal(void **state)
 	unlink_when_done(child, path);
 }
 
+/* A serial line is given, unless the kernel uses it as a console. */
+static void
+test_serial_consoles(void **state)
+{
+	struct fixture *fixture = *state;
+	char active[256] = "", file[300], path[128];
+	unsigned major, minor, refused = 0;
+	FILE *list = fopen("/sys/class/tty/console/active", "re");
+
+	if (list == NULL || fgets(active, sizeof(active), list) == NULL)
+		print_message("# this host has no console\n");
+	if (list != NULL)
+		fclose(list);
+	for (char *name = strtok(active, " \n"); name != NULL; name = strtok(NULL, " \n")) {
+		snprintf(file, sizeof(file), "/sys/class/tty/%s/dev", name);
+		FILE *dev = fopen(file, "re");
+		if (dev == NULL)
+			continue;
+		assert_int_equal(fscanf(dev, "%u:%u", &major, &minor), 2);
+		fclose(dev);
+		if (!make_node(path, "line", S_IFCHR, makedev(major, minor)))
+			skip_without_nodes();
+		int status = plan_of(fixture, devices_text(path));
+		unlink(path);
+		assert_int_equal(status, -1);
+		assert_non_null(strstr(fixture->err.msg, "a console of this host"));
+		refused++;
+	}
+	/* ttyS190, which nobody has as a console */
+	if (!make_node(path, "line", S_IFCHR, makedev(4, 254)))
+		skip_without_nodes();
+	int status = plan_of(fixture, devices_text(path));
+	unlink(path);
+	assert_int_equal(status, 0);
+	assert_true(refused > 0 || active[0] == '\0');
+}
+
 int
 main(void)
 {
@@ -293,6 +334,7 @@ main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test_setup_teardown(test_never, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_serial_consoles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_places, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_terminal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_names_of_the_kernel, setup, teardown),
