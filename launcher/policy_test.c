@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,13 +297,42 @@ list_files(const struct request *request, struct hl_strv *files, struct hl_err *
 	    suffix);
 }
 
+static volatile sig_atomic_t stop_signal;
+
+static void
+note_signal(int signal)
+{
+	stop_signal = signal;
+}
+
+/* What ends the program before its time also removes the places; SIGKILL leaves them. */
+static void
+catch_signals(void)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+	struct sigaction action = { .sa_handler = note_signal }, before;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(signals); i++)
+		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &action, NULL);
+}
+
+static void
+pass_signal(void)
+{
+	if (stop_signal == 0)
+		return;
+	(void)signal(stop_signal, SIG_DFL);
+	(void)raise(stop_signal);
+}
+
 /* Policies alone, or each upon those before it. */
 static void
 run_all(struct tester *tester, const struct hl_strv *files)
 {
 	static struct request_items stack;
 
-	for (size_t i = 0; i < files->len; i++) {
+	for (size_t i = 0; i < files->len && stop_signal == 0; i++) {
 		if (is_test_file(files->v[i])) {
 			test_file(tester, files->v[i]);
 			continue;
@@ -353,10 +383,13 @@ verb_policy_test(const struct request *request)
 	environ = nothing;
 	tester.host.environ_ = nothing;
 	hl_buf_init(&tester.out, TESTER_OUT_MAX);
-	if (make_places(&tester, &err) != 0)
-		return verb_fail(&err);
-	run_all(&tester, &files);
+	catch_signals();
+	if (make_places(&tester, &err) == 0)
+		run_all(&tester, &files);
+	else
+		keep_status(&tester, verb_fail(&err));
 	nftw(tester.root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	pass_signal();
 	if (tester_finish(&tester, &err) != 0)
 		keep_status(&tester, verb_fail(&err));
 	hl_buf_done(&tester.out);

@@ -185,6 +185,28 @@ row = json.load(sys.stdin)
 print("env.set" in row["fields"]["missing"], row["conflicts"]["touched"])
 ')" '^True 2$'
 
+# An end before its time leaves nothing either.
+places() {
+	find /tmp -maxdepth 1 -name 'hermes-launch-policy-test.*' | sort
+}
+before=$(places)
+new_places() {
+	[ "$(places)" != "$before" ]
+}
+many=()
+for ((i = 0; i < 250; i++)); do many+=(team.test.yaml); done
+for signal in HUP INT TERM; do
+	env --default-signal "$LAUNCH" policy test "${many[@]}" >"$TMP/ended" 2>&1 &
+	pid=$!
+	wait_until 5 new_places || fail "SIG$signal: it makes a place for its tests"
+	kill -s "$signal" $pid
+	status=0
+	wait $pid || status=$?
+	is "SIG$signal ends it, by that signal" "$status" $((128 + $(kill -l "$signal")))
+	is "SIG$signal: its place is gone" "$(places)" "$before"
+	is "SIG$signal: half of the tests is no answer" "$(cat "$TMP/ended")" ""
+done
+
 # What a test says is what run does.
 set -- $CALLERS
 status_is "run refuses what is refused" 125 as "$1" "$LAUNCH" run -p "$TMP/policy/base.yaml" -p "$TMP/policy/team.yaml" --network host -- true
