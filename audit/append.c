@@ -168,22 +168,33 @@ write_failed(struct audit *audit, struct head *head, const struct entry *entry, 
 	return no_space(err, audit, entry->event);
 }
 
+/* 1: head tells where the log ends, 0: it does not, -1: there is no such log. */
+static int
+is_at_end(const struct audit *audit, const struct head *head, bool has_head, uint64_t *ret_size,
+    struct hl_err *err)
+{
+	struct stat st;
+
+	if (fstat(audit->segment, &st) != 0)
+		return hl_err_sys(err, HLA_01, "cannot look at the audit log");
+	if (st.st_nlink == 0)
+		return hl_err_set(err, HLA_05, "audit log '%s' was removed", audit->log_id);
+	*ret_size = (uint64_t)st.st_size;
+	return has_head && head->first == audit->segment_first && head->size == *ret_size;
+}
+
 /* Where the log ends, or -1. */
 static int
 find_end(struct audit *audit, struct head *head, struct hl_err *err)
 {
-	struct stat st;
 	bool has_head = audit_head_read(audit->head, head);
+	uint64_t size = 0;
 
 	for (unsigned tries = 0; tries < 2; tries++) {
-		if (fstat(audit->segment, &st) != 0)
-			return hl_err_sys(err, HLA_01, "cannot look at the audit log");
-		if (st.st_nlink == 0)
-			return hl_err_set(err, HLA_05, "audit log '%s' was removed", audit->log_id);
-		if (has_head && head->first == audit->segment_first &&
-		    head->size == (uint64_t)st.st_size)
-			return 0;
-		if (audit_recover(audit, head, has_head, (uint64_t)st.st_size, err) == 0)
+		int known = is_at_end(audit, head, has_head, &size, err);
+		if (known != 0)
+			return known == 1 ? 0 : -1;
+		if (audit_recover(audit, head, has_head, size, err) == 0)
 			return 0;
 		if (err->code != HLA_06)
 			return -1;
@@ -231,6 +242,22 @@ append_entry(struct audit *audit, const struct entry *entry, uint64_t *ret_seq, 
 	if (rc != 0)
 		return -1;
 	return audit_event_is_durable(entry->event) ? audit_flush(audit, err) : 0;
+}
+
+int
+audit_can_append(struct audit *audit, struct hl_err *err)
+{
+	struct head head;
+	uint64_t size = 0;
+
+	if (audit_lock_take(audit->lock, audit->segment, "the audit log", err) != 0)
+		return -1;
+	bool has_head = audit_head_read(audit->head, &head);
+	int rc = is_at_end(audit, &head, has_head, &size, err);
+	if (rc == 0)
+		rc = audit_can_recover(audit, has_head ? &head : NULL, size, err);
+	audit_lock_drop(audit->lock);
+	return rc < 0 ? -1 : 0;
 }
 
 int

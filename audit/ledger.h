@@ -326,8 +326,11 @@ void audit_lock_drop(int fd);
 int audit_reserve_ensure(int log_fd, bool *ret_is_full, struct hl_err *err) HL_MUST_CHECK;
 void audit_reserve_free(int log_fd);
 bool audit_is_no_space(int number);
-/* recover.c: makes head true, and the log whole, when they do not agree. */
+/* recover.c: makes head true, and the log whole, when they do not agree; can_recover only looks
+ * whether that can be done (known is what the head says, or NULL). */
 int audit_recover(struct audit *audit, struct head *head, bool has_head, uint64_t size,
+    struct hl_err *err) HL_MUST_CHECK;
+int audit_can_recover(const struct audit *audit, const struct head *known, uint64_t size,
     struct hl_err *err) HL_MUST_CHECK;
 int audit_recover_torn(struct audit *audit, struct head *head, const struct chain *torn,
     bool lead_lf, const char *cause) HL_MUST_CHECK;

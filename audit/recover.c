@@ -178,6 +178,24 @@ scan_all(const struct audit *audit, const struct head *known, uint64_t size, str
 	return 0;
 }
 
+static int
+scan_to_end(const struct audit *audit, const struct head *known, uint64_t size, struct scan *scan,
+    struct hl_err *err)
+{
+	if (known != NULL && scan_behind_head(audit, known, size, scan))
+		return 0;
+	return scan_all(audit, known, size, scan, err);
+}
+
+int
+audit_can_recover(const struct audit *audit, const struct head *known, uint64_t size,
+    struct hl_err *err)
+{
+	struct scan scan;
+
+	return scan_to_end(audit, known, size, &scan, err);
+}
+
 int
 audit_recover(struct audit *audit, struct head *head, bool has_head, uint64_t size,
     struct hl_err *err)
@@ -185,8 +203,7 @@ audit_recover(struct audit *audit, struct head *head, bool has_head, uint64_t si
 	struct scan scan;
 	uint64_t known_next = has_head ? head->next : 0;
 
-	if ((!has_head || !scan_behind_head(audit, head, size, &scan)) &&
-	    scan_all(audit, has_head ? head : NULL, size, &scan, err) != 0)
+	if (scan_to_end(audit, has_head ? head : NULL, size, &scan, err) != 0)
 		return -1;
 	*head = (struct head){
 		.first = audit->segment_first,

@@ -1,9 +1,9 @@
 /*
  * doctor: what this host and its engines can enforce, learned by doing, and what mends each gap.
  *
- * A gap is a fact, not a fault: the exit status is 1 only when a policy was named and needs what is
- * missing here. Nothing is left, and nothing is written but what an engine turned out to be able to
- * do for a policy that was named, as a run would.
+ * A gap is a fact, not a fault: the exit status is 1 only when there is a policy, as run would find
+ * it, and it needs what is missing here. Nothing is left, and nothing is written but what an engine
+ * turned out to be able to do for a policy that was named, as a run would.
  */
 #include "launcher/doctor.h"
 
@@ -19,6 +19,8 @@
 #include "launcher/plan_parts.h"
 
 #include "base/banned.h"
+
+static const char state_check[] = "state directory";
 
 struct doctor_row *
 doctor_add(struct doctor *doctor, const char *check, enum doctor_state state)
@@ -85,6 +87,17 @@ look_at_kernel(struct doctor *doctor)
 		row->mend = mend_user_ns(kernel.user_ns_cause);
 }
 
+/* A part of the tree is handed to an ordinary user by the unified hierarchy alone (cgroups(7)). */
+static const char *
+mend_cgroups(void)
+{
+	if (geteuid() == 0)
+		return "start us where /sys/fs/cgroup is writable";
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
+		return "systemd-run --user --scope -p Delegate=yes hermes-launch ...";
+	return "run as root, or boot with systemd.unified_cgroup_hierarchy=1";
+}
+
 /* Groups are made, filled, read back and removed. */
 static int
 look_at_cgroups(struct doctor *doctor, struct hl_err *err)
@@ -119,9 +132,7 @@ look_at_cgroups(struct doctor *doctor, struct hl_err *err)
 			     : cgroup.missing[i]);
 		if (has)
 			continue;
-		row->mend = geteuid() == 0
-				? "start us where /sys/fs/cgroup is writable"
-				: "systemd-run --user --scope -p Delegate=yes hermes-launch ...";
+		row->mend = mend_cgroups();
 	}
 	int status = confine_cgroup_remove(&cgroup, err);
 	confine_cgroup_done(&cgroup);
@@ -158,14 +169,16 @@ static void
 look_at_state(struct doctor *doctor, const struct host *host)
 {
 	struct audit_open_request open = { .state_dir = host->state_dir, .version = HL_VERSION };
-	struct doctor_row *row = doctor_add(doctor, "state directory", DOCTOR_OK);
+	struct doctor_row *row = doctor_add(doctor, state_check, DOCTOR_OK);
 	struct audit *audit;
 	struct hl_err err;
 
 	snprintf(row->detail, sizeof(row->detail), "%.180s", host->state_dir);
 	if (audit_open(&open, &audit, &err) == 0) {
+		int status = audit_can_append(audit, &err);
 		audit_close(audit);
-		return;
+		if (status == 0)
+			return;
 	}
 	if (err.code == HLA_07 || (err.sys_errno == ENOENT && err.code == HLA_01)) {
 		snprintf(row->detail, sizeof(row->detail), "%.160s (made by the first run)",
@@ -175,8 +188,9 @@ look_at_state(struct doctor *doctor, const struct host *host)
 	row->state = DOCTOR_GAP;
 	snprintf(row->detail, sizeof(row->detail), "%.190s [%s]", err.msg,
 	    hl_code_info(err.code)->id);
-	row->mend = err.code == HLA_03 ? "name a directory on a local disk with --state-dir"
-				       : "chmod 700 the directory and make it yours";
+	row->mend = err.code == HLA_03   ? "name a directory on a local disk with --state-dir"
+		    : err.code == HLA_05 ? "hermes-launch audit verify, then move the log away"
+					 : "chmod 700 the directory and make it yours";
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -261,6 +275,26 @@ add_needs(struct doctor *doctor, struct run *run, struct hl_err *err)
 	return 0;
 }
 
+/* A log that cannot be written to is the end of each run of a policy that asks for one. */
+static void
+need_state(struct doctor *doctor, const struct policy *policy)
+{
+	for (size_t i = 0; i < doctor->len; i++) {
+		struct doctor_row *row = &doctor->rows[i];
+		if (strcmp(row->check, state_check) == 0 && row->state == DOCTOR_GAP)
+			row->is_needed = policy_get(policy, POLICY_AUDIT_REQUIRED)->number != 0;
+	}
+}
+
+static void
+miss_policy(struct doctor *doctor)
+{
+	struct doctor_row *row = doctor_add(doctor, "policy", DOCTOR_ABSENT);
+
+	snprintf(row->detail, sizeof(row->detail), "none was named, and none is found from here");
+	row->mend = "name one with --policy, or write .hermes/policy.yaml";
+}
+
 /* The way of explain: nothing is recorded and nothing is started. */
 static int
 look_at_policy(struct doctor *doctor, const struct request *request, struct run *run,
@@ -276,6 +310,10 @@ look_at_policy(struct doctor *doctor, const struct request *request, struct run 
 	int status = load_policy(&request->policies, &run->host, &run->policy, &findings, err);
 	report_findings(&findings, request);
 	policy_findings_done(&findings);
+	if (status != 0 && request->policies.len == 0 && err->code == HLU_03) {
+		miss_policy(doctor);
+		return 0;
+	}
 	if (status != 0 || conflicts_try(run->policy, request, &run->conflicts, err) != 0)
 		return -1;
 	struct plan_input whole = input;
@@ -289,6 +327,7 @@ look_at_policy(struct doctor *doctor, const struct request *request, struct run 
 	struct doctor_row *row = doctor_add(doctor, "policy", DOCTOR_OK);
 	snprintf(row->detail, sizeof(row->detail), "backend %s, level %s", run->backend->name,
 	    policy_level(run->policy));
+	need_state(doctor, run->policy);
 	return add_needs(doctor, run, err);
 }
 
@@ -303,7 +342,7 @@ examine(struct doctor *doctor, const struct request *request, struct run *run, s
 	look_at_programs(doctor, &run->host);
 	look_at_state(doctor, &run->host);
 	look_at_engines(doctor, &run->host);
-	return request->policies.len > 0 ? look_at_policy(doctor, request, run, err) : 0;
+	return look_at_policy(doctor, request, run, err);
 }
 
 int

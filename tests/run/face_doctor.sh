@@ -60,6 +60,27 @@ for caller in $CALLERS; do
 	is "$caller: a question makes no folder in the working directory" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 0
 	status_is "$caller: a run" 0 as "$caller" "$LAUNCH" run -q --policy "$plain" -- true
 	is "$caller: does" "$(find "$TMP/work.$caller" -name .hermes | wc -l)" 1
+	own=$TMP/own.$caller
+	mkdir -p "$own/.hermes"
+	cp "$plain" "$own/.hermes/policy.yaml"
+	[ "$caller" != user ] || chown -R "$NOBODY" "$own"
+	status_is "$caller: a policy that run would find is asked about as well" 0 \
+		as "$caller" sh -c "cd '$own' && '$LAUNCH' doctor"
+	like "$caller: and it is told" "$(row policy)" 'ok +backend local'
+	status_is "$caller: also where it is broken (HLP-04)" 78 \
+		as "$caller" sh -c "cp '$broken' '$own/.hermes/policy.yaml' && cd '$own' && '$LAUNCH' doctor"
+	status_is "$caller: none is found" 0 doctor
+	like "$caller: which is told too" "$(row policy)" 'absent +none was named'
+	log=$(echo "$TMP/state.$caller"/audit/*/*.jsonl)
+	as "$caller" cp "$log" kept
+	as "$caller" sh -c "echo changed >>'$log'"
+	status_is "$caller: a log that was changed is a gap" 0 doctor
+	like "$caller: with its code" "$(row 'state directory')" 'gap +.*HLA-05'
+	status_is "$caller: and 1 where a policy needs a log" 1 doctor --policy "$plain"
+	like "$caller: the row says so" "$(row 'state directory')" 'needed'
+	status_is "$caller: as run says" 125 as "$caller" "$LAUNCH" run -q --policy "$plain" -- true
+	as "$caller" sh -c "cat kept >'$log'; rm kept"
+	status_is "$caller: put back it is no gap" 0 doctor --policy "$plain"
 	status_is "$caller: a backend that the policy does not name is refused, as by run" 77 doctor --policy "$plain" --backend docker
 	like "$caller: and the cause is told" "$out" 'refused: .*backends \[HLC-60\]'
 	status_is "$caller: one that it names is not" 0 doctor --policy "$plain" --backend local

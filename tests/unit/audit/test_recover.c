@@ -218,6 +218,8 @@ test_not_mended(void **state)
 		if (kind == 5)
 			put_image(&log, bad.data, bad.len - 1, &image.head);
 		struct audit *audit = log_open(&log);
+		assert_int_equal(audit_can_append(audit, &err), -1);
+		assert_int_equal(err.code, HLA_05);
 		assert_int_equal(log_try_append(audit, AUDIT_RUN_SANDBOX, "x", &err), -1);
 		assert_int_equal(err.code, HLA_05);
 		audit_close(audit);
@@ -243,18 +245,24 @@ test_not_mended(void **state)
 	log_remove(&log);
 }
 
-/* Heads that are garbage, short, long, a directory's worth of nothing. */
+/* Heads that are garbage, short, long, a directory's worth of nothing. Who looks whether the log
+ * can be continued does not mend it. */
 static void
 test_garbage_heads(void **state)
 {
 	static const char *const heads[] = { "", "x", "HLHEAD1\n", "HLHEAD2\nxxxxxxxxxxxxxxxxx" };
 	struct log log;
+	struct hl_err err = { 0 };
 
 	(void)state;
 	log_make(&log);
 	log_fill(&log, 2);
 	for (size_t i = 0; i < HL_ARRAY_SIZE(heads); i++) {
 		file_write(log.head, heads[i], strlen(heads[i]));
+		struct audit *audit = log_open(&log);
+		if (audit_can_append(audit, &err) != 0)
+			fail_msg("%s", err.msg);
+		audit_close(audit);
 		log_expect(&log, AUDIT_INCOMPLETE, "garbage head");
 		log_fill(&log, 1);
 		log_expect(&log, AUDIT_OK, "after garbage");
