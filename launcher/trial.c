@@ -243,7 +243,10 @@ ask(const struct trial *trial, struct policy *policy, bool *ret_is_met, char *me
 	const struct policy_expectation *expectation = trial->expectation;
 	enum policy_expect_kind kind = expectation->kind;
 	struct host host = *trial->host;
-	struct why why = { .request = &nothing, .host = &host, .policy = policy };
+	struct why why = { .request = &nothing,
+		.host = &host,
+		.policy = policy,
+		.is_of_any_host = true };
 	bool is_name = kind == POLICY_EXPECT_PASS || kind == POLICY_EXPECT_WITHHOLD;
 	bool is_home = strncmp(expectation->text, "~/", 2) == 0;
 	HL_AUTO_FREE char *path = is_home ? hl_path_normalise(host.home, expectation->text + 2)

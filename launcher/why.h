@@ -10,6 +10,7 @@ struct why {
 	const struct request *request;
 	const struct host *host;
 	struct policy *policy;
+	bool is_of_any_host; /* a path is asked about whether this host has it or not */
 	/* The answer. */
 	bool is_allowed;
 	bool is_writable, is_of_host; /* of a path that is visible */

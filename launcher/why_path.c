@@ -2,6 +2,9 @@
  * policy why --path: the plan is made as for a run, and the path is looked for in it: the deepest
  * mount, tmpfs or home that holds it, and what is covered in there.
  */
+#include <sys/stat.h>
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,11 +88,20 @@ find_cover(const struct plan *plan, const struct holder *holder, const char *hos
 	return found;
 }
 
+static bool
+is_absent(const char *host_path)
+{
+	struct stat st;
+
+	return lstat(host_path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 static int
 answer(struct why *why, const struct plan *plan, const char *path, struct hl_err *err)
 {
 	struct holder holder = find_holder(plan, path);
 	size_t cover = plan->deny.len;
+	bool is_there = true;
 
 	if (holder.src != NULL) {
 		const char *rest = path + strlen(holder.dst);
@@ -102,6 +114,8 @@ answer(struct why *why, const struct plan *plan, const char *path, struct hl_err
 		/* A link on this host may lead to what is covered under another name. */
 		if (cover == plan->deny.len)
 			cover = find_cover(plan, &holder, named);
+		/* What can be written can be made. */
+		is_there = why->is_of_any_host || holder.is_writable || !is_absent(host_path);
 	}
 	if (cover < plan->deny.len) {
 		why_say(why, false, &plan->deny_origins[cover],
@@ -115,7 +129,10 @@ answer(struct why *why, const struct plan *plan, const char *path, struct hl_err
 	}
 	why->is_writable = holder.is_writable;
 	why->is_of_host = holder.src != NULL && !holder.is_kept;
-	why_say(why, true, &holder.origin, "is %s", holder.is_writable ? "writable" : "read-only");
+	why_say(why, is_there, &holder.origin, "is %s",
+	    !is_there            ? "not there, on this host neither"
+	    : holder.is_writable ? "writable"
+				 : "read-only");
 	snprintf(why->rule, sizeof(why->rule), "%s at %.200s%s%.60s", holder.what, holder.dst,
 	    holder.src != NULL && strcmp(holder.src, holder.dst) != 0 ? " from " : "",
 	    holder.src != NULL && strcmp(holder.src, holder.dst) != 0 ? holder.src : "");

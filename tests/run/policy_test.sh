@@ -46,7 +46,7 @@ tests:
     pass: [CI, SHIFT]
     withhold: [GITHUB_TOKEN, OTHER]
     hidden: [~/.ssh, /etc/shadow]
-    read_only: [/usr/bin]
+    read_only: [/usr/bin, /usr/no-such]
     writable: [a/file, /tmp]
   - name: requests
     allow: [{timeout: 5m}, {env: CI}, {engine-arg: --cpus=1, backend: docker}]
