@@ -110,8 +110,8 @@ int audit_flush(struct audit *audit, struct hl_err *err) HL_MUST_CHECK;
  * done afterwards, also on failure. */
 int audit_append(struct audit *audit, struct audit_record *record, uint64_t *ret_seq,
     struct hl_err *err) HL_MUST_CHECK;
-/* Whether the log's end is one that an append would continue: HLA_05 where it was changed. Nothing is
- * written, a torn end neither mended. */
+/* Whether the log's end is one that an append would continue: HLA_05 where it was changed. Nothing
+ * is written, a torn end neither mended. */
 int audit_can_append(struct audit *audit, struct hl_err *err) HL_MUST_CHECK;
 const char *audit_log_id(const struct audit *audit);
 

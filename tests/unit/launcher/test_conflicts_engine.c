@@ -473,8 +473,8 @@ test_no_respelt_attack_passes(void **state)
 	}
 }
 
-/* What may be a secret is told of no argument: the value of a variable, of an option that nobody knows
- * or that is the launcher's own, and what was meant to be a second argument. */
+/* What may be a secret is told of no argument: the value of a variable, of an option that nobody
+ * knows or that is the launcher's own, and what was meant to be a second argument. */
 static void
 test_no_secret_is_told(void **state)
 {
