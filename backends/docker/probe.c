@@ -1,13 +1,16 @@
 /*
  * What this engine, here, cannot apply of the plan. Limits are tried: a container of the same image
- * with the same limits is made, its runner ends at once because its stream does, and what the
- * engine says is kept below the state directory, per engine, image and limits. A timeout or a
- * failed pull says nothing about limits and is never kept.
+ * with the same limits is made, its runner ends at once because its stream does, and that all of
+ * them are applied is kept below the state directory, per engine, image and limits. A refusal is
+ * never kept: "Cannot allocate memory" of an engine in distress reads as one of the memory limit,
+ * and would take the limit from every later run that may go on without it.
  *
- * Which engine it is, its socket says: made when the engine starts, it is another one after each
- * start, and the kernel's own id of the boot covers what else may have changed. An engine's id
- * would cost a request that takes longer than all others before a container together, and stays
- * the same over a restart with other settings.
+ * Which engine it is, its socket says, and the kernel's own id of the boot covers what else may
+ * have changed. A socket that the engine makes is another one after each start; one that a service
+ * manager holds for it (fd://) stays. Then the engine may have been started again with other
+ * settings, and what it does not apply is found by the run itself: by the warnings of its create,
+ * and by what is read back. An engine's id would cost a request that takes longer than all others
+ * before a container together, and stays the same over a restart as well.
  */
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -30,14 +33,14 @@
 #include "base/banned.h"
 
 enum {
-	CACHE_MAX = 4096,
+	CACHE_MAX = 64,
 	KEY_MAX = 1024,
 	REASON_MAX = 180
 };
 
 struct probed_limit {
 	enum plan_limit limit;
-	const char *name;     /* in the cache */
+	const char *name;     /* in the cache's key */
 	const char *words[4]; /* by which an engine's text names it, lower case */
 };
 
@@ -51,6 +54,8 @@ static const struct probed_limit probed[] = {
 struct outcome {
 	char reasons[HL_ARRAY_SIZE(probed)][REASON_MAX];
 };
+
+static const char kept[] = "ok\n";
 
 /* ------------------------------------------------------------------------------------------------
  * What a text is about
@@ -128,63 +133,33 @@ cache_path(const struct plan *plan, const struct docker_opened *opened)
 	return path;
 }
 
-static void
-take_reason(char reason[REASON_MAX], const char *text, size_t len)
-{
-	size_t n = len < REASON_MAX - 1 ? len : REASON_MAX - 1;
-
-	memcpy(reason, text, n);
-	reason[n] = '\0';
-}
-
-/* A line for each limit: "memory ok" or "memory no REASON". Anything else is as if it were not
- * there. */
+/* Any other text is as if it were not there. */
 static bool
-read_cache(const char *path, struct outcome *ret_outcome)
+read_cache(const char *path)
 {
 	struct hl_err ignored = { 0 };
-	struct outcome outcome = { 0 };
 	struct hl_buf text;
 	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
 		return false;
 	hl_buf_init(&text, CACHE_MAX);
-	bool is_good = hl_read_file(fd, &text, path, HLI_02, &ignored) == 0;
-	const char *line = text.data;
-	for (size_t i = 0; i < HL_ARRAY_SIZE(probed) && is_good; i++) {
-		size_t len = strcspn(line, "\n"), name = strlen(probed[i].name);
-		is_good = line[len] == '\n' && len > name + 3 - 1 &&
-			  memcmp(line, probed[i].name, name) == 0;
-		if (is_good && len > name + 4 && memcmp(line + name, " no ", 4) == 0)
-			take_reason(outcome.reasons[i], line + name + 4, len - name - 4);
-		else if (is_good)
-			is_good = len == name + 3 && memcmp(line + name, " ok", 3) == 0;
-		line += len + 1;
-	}
-	is_good = is_good && *line == '\0';
+	bool is_good = hl_read_file(fd, &text, path, HLI_02, &ignored) == 0 &&
+		       text.len == sizeof(kept) - 1 && memcmp(text.data, kept, text.len) == 0;
 	hl_buf_done(&text);
-	if (is_good)
-		*ret_outcome = outcome;
 	return is_good;
 }
 
 /* A cache that cannot be written costs time, nothing else. */
 static void
-write_cache(const struct plan *plan, const char *path, const struct outcome *outcome)
+write_cache(const struct plan *plan, const char *path)
 {
 	struct hl_err ignored = { 0 };
-	struct hl_buf text;
 	bool is_written = false;
 
-	hl_buf_init(&text, CACHE_MAX);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++)
-		hl_buf_putf(&text, "%s %s%s\n", probed[i].name,
-		    outcome->reasons[i][0] == '\0' ? "ok" : "no ", outcome->reasons[i]);
-	if (!text.failed && docker_make_dir(plan, "probe", &ignored) == 0)
-		is_written = docker_write_file(path, text.data, text.len, 0600, &ignored) == 0;
+	if (docker_make_dir(plan, "probe", &ignored) == 0)
+		is_written = docker_write_file(path, kept, sizeof(kept) - 1, 0600, &ignored) == 0;
 	(void)is_written;
-	hl_buf_done(&text);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -307,6 +282,16 @@ add_fixed_gaps(const struct plan *plan, struct control_gaps *gaps)
 }
 
 static bool
+has_gap(const struct outcome *outcome)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		if (outcome->reasons[i][0] != '\0')
+			return true;
+	}
+	return false;
+}
+
+static bool
 has_probed_limit(const struct plan *plan)
 {
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
@@ -322,12 +307,12 @@ look_up(const struct plan *plan, const struct docker_opened *opened, struct outc
 {
 	char *path HL_AUTO_FREE = cache_path(plan, opened);
 
-	if (path != NULL && read_cache(path, outcome))
+	if (path != NULL && read_cache(path))
 		return 0;
 	if (docker_prepare(plan, err) < 0 || try_limits(plan, opened, outcome, err) < 0)
 		return -1;
-	if (path != NULL)
-		write_cache(plan, path, outcome);
+	if (path != NULL && !has_gap(outcome))
+		write_cache(plan, path);
 	return 0;
 }
 

@@ -42,6 +42,7 @@ enum {
 /* What a rule can do beside answering with a text. */
 enum special {
 	ANSWER,
+	ANSWER_ONCE, /* the first time that any rule of this kind fits */
 	LATER,
 	HANG,
 	HANG_UP,
@@ -225,6 +226,7 @@ static void
 serve(int fd, const struct rule *rules, int log)
 {
 	static char request[REQUEST_MAX];
+	static bool has_answered_once;
 
 	if (!hear(fd, request))
 		return;
@@ -232,10 +234,13 @@ serve(int fd, const struct rule *rules, int log)
 	bool is_create = strstr(request, "/containers/create") != NULL;
 	dprintf(log, "%s\n%s\n", request, is_create ? container_body : "");
 	for (; rules->request != NULL; rules++) {
-		if (strstr(request, rules->request) == NULL)
+		if (strstr(request, rules->request) == NULL ||
+		    (rules->special == ANSWER_ONCE && has_answered_once))
 			continue;
 		switch (rules->special) {
 		case ANSWER:
+		case ANSWER_ONCE:
+			has_answered_once = has_answered_once || rules->special == ANSWER_ONCE;
 			say(fd, rules->answer, strlen(rules->answer));
 			break;
 		case LATER:

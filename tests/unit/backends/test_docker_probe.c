@@ -2,6 +2,8 @@
  * What is learned of an engine and its image before a run, and what is made of it: digests, users,
  * pulls, limits that cannot be applied, sources that were replaced.
  */
+#include <dirent.h>
+
 #include "tests/unit/backends/bad_engine.h"
 
 #include "base/banned.h"
@@ -166,6 +168,74 @@ test_u31_warning_is_a_gap(void **state)
 	assert_non_null(strstr(gaps.items[0].reason, "memory limit"));
 }
 
+/* The only file of the cache, for a text of the test's. */
+static void
+write_kept(const struct fixture *f, const char *text)
+{
+	char path[512] = "", dir[128];
+	size_t files = 0;
+	const struct dirent *entry;
+
+	snprintf(dir, sizeof(dir), "%s/probe", f->dir);
+	DIR *list = opendir(dir);
+	assert_non_null(list);
+	while ((entry = readdir(list)) != NULL)
+		if (entry->d_name[0] != '.') {
+			snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+			files++;
+		}
+	closedir(list);
+	assert_int_equal(files, 1);
+	int fd HL_AUTO_FD = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+/* A fault of the engine's that passes reads as one of a limit: it is of that one probe. */
+static void
+test_u31_fault_that_passes_is_not_kept(void **state)
+{
+	static const char *const answers[] = {
+		HEAD("500 Bad") "{\"message\":\"fork/exec runc: Cannot allocate memory\"}",
+		HEAD("500 Bad") "{\"message\":\"cgroup: Timeout waiting for systemd\"}",
+		HEAD("201 Created") "{\"Id\":\"" ID "\",\"Warnings\":[\"no memory limit\"]}",
+	};
+	static const struct rule none[] = { { 0 } };
+	struct fixture *f = *state;
+	struct control_gaps gaps;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(answers); i++) {
+		const struct rule rules[] = { { "/containers/create", answers[i], ANSWER_ONCE },
+			{ 0 } };
+		f->plan.limits[PLAN_LIMIT_MEMORY].value = 67108864 + 4096 * i;
+		start_daemon(f, rules);
+		assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+		assert_int_equal(gaps.len, 1);
+		assert_int_equal(gaps.items[0].control, CONTROL_LIMIT_MEMORY);
+		change_daemon(f, none);
+		assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+		assert_int_equal(gaps.len, 0);
+		assert_true(was_asked(f, "/containers/create"));
+		/* Sibling: that it has the limit is kept. */
+		change_daemon(f, none);
+		assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+		assert_int_equal(gaps.len, 0);
+		assert_false(was_asked(f, "/containers/create"));
+		if (i > 0)
+			continue;
+		/* As earlier versions wrote it, and anything else. */
+		static const char *const others[] = { "memory no reason\ncpus ok\npids ok\n",
+			"memory ok\ncpus ok\npids ok\n", "ok\nok\n", "" };
+		for (size_t other = 0; other < HL_ARRAY_SIZE(others); other++) {
+			change_daemon(f, none);
+			write_kept(f, others[other]);
+			assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+			assert_int_equal(gaps.len, 0);
+			assert_true(was_asked(f, "/containers/create"));
+		}
+	}
+}
+
 static size_t
 times_asked(const struct fixture *f, const char *part)
 {
@@ -259,6 +329,7 @@ main(void)
 		CASE(test_pull_that_fails_inside_a_good_answer),
 		CASE(test_u31_probe_tells_and_keeps_what_the_engine_lacks),
 		CASE(test_u31_warning_is_a_gap),
+		CASE(test_u31_fault_that_passes_is_not_kept),
 		CASE(test_engine_and_image_are_asked_once),
 		CASE(test_source_that_was_replaced),
 	};
