@@ -1,7 +1,7 @@
 /*
  * What must be on this host before a container is made: the runner where we carry it, the seccomp
  * profile under the name that explain prints, the empty file and directory that cover denied paths,
- * and mount sources that still are what they were when the plan was made.
+ * and sources of mounts and devices that still are what they were when the plan was made.
  */
 #include "backends/docker/prepare.h"
 
@@ -169,12 +169,32 @@ check_source(const char *path, uint64_t dev, uint64_t ino, struct hl_err *err)
 	return 0;
 }
 
+/* An inode number can be given again, to another device; and whoever may make names in /dev may put
+ * a directory there, of which an engine takes every device. */
+static int
+check_device(const struct plan_device *device, struct hl_err *err)
+{
+	struct stat st;
+
+	if (lstat(device->src, &st) < 0)
+		return hl_err_sys(err, HLB_57, "cannot look at the device '%s'", device->src);
+	if ((uint64_t)st.st_dev != device->dev || (uint64_t)st.st_ino != device->ino ||
+	    (uint64_t)st.st_rdev != device->rdev || (!S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode)))
+		return hl_err_set(err, HLB_57,
+		    "the device '%s' was replaced since the plan was made", device->src);
+	return 0;
+}
+
 int
 docker_prepare(const struct plan *plan, struct hl_err *err)
 {
 	for (size_t i = 0; i < plan->mounts_len; i++) {
 		const struct plan_mount *mount = &plan->mounts[i];
 		if (check_source(mount->src, mount->dev, mount->ino, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < plan->devices_len; i++) {
+		if (check_device(&plan->devices[i], err) < 0)
 			return -1;
 	}
 	if (plan->home.kind != PLAN_HOME_TMPFS &&
