@@ -212,7 +212,9 @@ docker_expect_call(const struct docker_call *call, struct hl_buf *out, struct hl
 		confinement.seen_memory = limits[PLAN_LIMIT_MEMORY].value;
 	if ((call->limits & 1U << PLAN_LIMIT_CPUS) != 0)
 		confinement.seen_cpus = limits[PLAN_LIMIT_CPUS].value;
-	confinement.flags |= CONFINE_SEEN_LIMITS;
+	if (confinement.seen_pids != 0 || confinement.seen_memory != 0 ||
+	    confinement.seen_cpus != 0)
+		confinement.flags |= CONFINE_SEEN_LIMITS;
 	int status = hl_buf_check(&names, "names of the image's variables", err);
 	if (status == 0)
 		status = confine_encode(&confinement, out, err);

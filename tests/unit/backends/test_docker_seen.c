@@ -110,6 +110,14 @@ test_mounts_variables_and_limits_are_expected(void **state)
 	assert_int_equal(seen.seen_memory, 0);
 	assert_int_equal(seen.flags & CONFINE_SEEN_LIMITS, CONFINE_SEEN_LIMITS);
 	confinement_done(&seen);
+	/* Sibling: where none is applied, none is said to have been read back. */
+	const struct docker_call unlimited = { &f->plan, &f->lowered, &image, 0 };
+	hl_buf_done(&out);
+	hl_buf_init(&out, RUNNER_PAYLOAD_MAX);
+	assert_int_equal(docker_expect_call(&unlimited, &out, &f->err), 0);
+	assert_int_equal(confine_decode(out.data, out.len, &seen, &f->err), 0);
+	assert_int_equal(seen.flags & CONFINE_SEEN_LIMITS, 0);
+	confinement_done(&seen);
 	f->plan.tmpfs_len = 0;
 }
 
