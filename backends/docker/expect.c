@@ -109,8 +109,8 @@ expect_mounts(const struct docker_settings *settings, struct lowered *lowered)
 			return;
 		len += is_mount(setting) ? 1 : 0;
 	}
-	if (len == 0 || len > CONFINE_OPS_MAX)
-		return;
+	/* The runner at least; and more than the settings' maximum there cannot be. */
+	HL_BUG_ON(len == 0 || len > CONFINE_OPS_MAX);
 	confinement->ops = calloc(len, sizeof(*confinement->ops));
 	if (confinement->ops == NULL) {
 		lowered->failed = true;
@@ -127,6 +127,14 @@ expect_mounts(const struct docker_settings *settings, struct lowered *lowered)
  * The environment of the first process
  */
 
+/* Of "name=value". */
+static void
+put_name(struct hl_buf *names, const char *text)
+{
+	hl_buf_put(names, text, strcspn(text, "="));
+	hl_buf_putc(names, '\n');
+}
+
 /* What engines set by themselves, and what the caller had let through. */
 static void
 expect_env(const struct docker_settings *settings, struct lowered *lowered)
@@ -136,11 +144,8 @@ expect_env(const struct docker_settings *settings, struct lowered *lowered)
 	hl_buf_init(&names, NAMES_MAX);
 	hl_buf_puts(&names, "PATH\nHOSTNAME\nHOME\nTERM\ncontainer\n");
 	for (size_t i = 0; i < settings->len; i++)
-		if (settings->items[i].option == DOCKER_ENV) {
-			const char *text = settings->items[i].text;
-			hl_buf_put(&names, text, strcspn(text, "="));
-			hl_buf_putc(&names, '\n');
-		}
+		if (settings->items[i].option == DOCKER_ENV)
+			put_name(&names, settings->items[i].text);
 	lowered->failed |= names.failed;
 	lowered->confinement.seen_env = lowered_string(lowered, names.data);
 	lowered->confinement.flags |= CONFINE_SEEN_ENV;
@@ -200,11 +205,8 @@ docker_expect_call(const struct docker_call *call, struct hl_buf *out, struct hl
 	hl_buf_init(&names, NAMES_MAX);
 	if (confinement.seen_env != NULL)
 		hl_buf_puts(&names, confinement.seen_env);
-	for (size_t i = 0; i < call->image_env->len; i++) {
-		const char *text = call->image_env->v[i];
-		hl_buf_put(&names, text, strcspn(text, "="));
-		hl_buf_putc(&names, '\n');
-	}
+	for (size_t i = 0; i < call->image_env->len; i++)
+		put_name(&names, call->image_env->v[i]);
 	confinement.seen_env = names.data;
 	if ((call->limits & 1U << PLAN_LIMIT_PIDS) != 0)
 		confinement.seen_pids = limits[PLAN_LIMIT_PIDS].value;
