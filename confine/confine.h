@@ -155,6 +155,23 @@ int confine_decode(const void *bytes, size_t len, struct confinement *ret_confin
     struct hl_err *err) HL_MUST_CHECK;
 void confinement_done(struct confinement *confinement);
 
+enum confine_limit {
+	CONFINE_LIMIT_PIDS,
+	CONFINE_LIMIT_MEMORY,
+	CONFINE_LIMIT_CPUS,
+	CONFINE_LIMIT_MAX
+};
+
+enum {
+	CONFINE_PAGE = 4096,
+	CONFINE_CPU_PERIOD_US = 100000 /* of the processor's quota, which every engine takes */
+};
+
+/* Whether a control file's text is that limit (cgroups(7)), wanted as in struct confine_limits: of
+ * pids.max; memory.max, or memory.limit_in_bytes of version 1; cpu.max, or cpu.cfs_quota_us and
+ * behind it cpu.cfs_period_us. */
+bool confine_limit_is(enum confine_limit limit, const char *text, uint64_t wanted);
+
 /* ------------------------------------------------------------------------------------------------
  * Host half
  */
@@ -223,13 +240,6 @@ struct confine_limits {
 	uint64_t pids;
 	uint64_t memory; /* bytes; swap is set to the same total, so none */
 	uint64_t cpus;   /* thousandths */
-};
-
-enum confine_limit {
-	CONFINE_LIMIT_PIDS,
-	CONFINE_LIMIT_MEMORY,
-	CONFINE_LIMIT_CPUS,
-	CONFINE_LIMIT_MAX
 };
 
 struct confine_cgroup {

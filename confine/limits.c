@@ -26,7 +26,6 @@
 
 enum {
 	MAKE_TRIES = 16,
-	CPU_PERIOD_US = 100000,
 	CPU_QUOTA_MIN_US = 1000,
 	REASON_SIZE = 160,
 	GROUP_PATH_MAX = CGROUP_PATH_MAX + 128,
@@ -80,18 +79,18 @@ static size_t
 cpus_settings(const struct confine_limits *limits, bool is_v2,
     struct setting settings[SETTINGS_MAX])
 {
-	unsigned long long quota = limits->cpus * (CPU_PERIOD_US / 1000);
+	unsigned long long quota = limits->cpus * (CONFINE_CPU_PERIOD_US / 1000);
 
 	if (quota < CPU_QUOTA_MIN_US)
 		quota = CPU_QUOTA_MIN_US;
 	if (is_v2) {
 		settings[0].file = "cpu.max";
 		snprintf(settings[0].value, sizeof(settings[0].value), "%llu %d", quota,
-		    CPU_PERIOD_US);
+		    CONFINE_CPU_PERIOD_US);
 		return 1;
 	}
 	settings[0].file = "cpu.cfs_period_us";
-	snprintf(settings[0].value, sizeof(settings[0].value), "%d", CPU_PERIOD_US);
+	snprintf(settings[0].value, sizeof(settings[0].value), "%d", CONFINE_CPU_PERIOD_US);
 	settings[1].file = "cpu.cfs_quota_us";
 	snprintf(settings[1].value, sizeof(settings[1].value), "%llu", quota);
 	return 2;

@@ -10,7 +10,8 @@ seal-src := $(base-src) policy/note.c policy/statement.c $(wildcard policy/seal/
 # The runner's loop, for tests that let it meet a host; its codec is the launcher's as well.
 loop-src := $(filter-out runner/main.c runner/frames.c,$(wildcard runner/*.c))
 # The runner does without the launcher's event loop.
-runner-src := $(filter-out base/loop.c,$(base-src)) base/heap.c $(wildcard runner/*.c confine/apply/*.c) confine/codec.c
+runner-src := $(filter-out base/loop.c,$(base-src)) base/heap.c $(wildcard runner/*.c confine/apply/*.c) \
+	confine/codec.c confine/limit_text.c
 
 # Everything of the launcher but its main: what unit tests link with.
 core-src := $(filter-out launcher/main.c launcher/foreign.c base/heap.c,$(launch-src))

@@ -18,20 +18,22 @@
 
 enum {
 	PROC_FILE_MAX = 64 * 1024,
-	VALUE_MAX = 256,
-	PERIOD_US = 100000,
-	PAGE = 4096
+	VALUE_MAX = 256
 };
 
 struct limit_file {
 	enum plan_limit limit;
-	const char *controller, *file_v1, *file_v2;
+	enum confine_limit kind;
+	const char *controller, *file_v2;
+	const char *files_v1[2]; /* one behind the other */
 };
 
 static const struct limit_file files[] = {
-	{ PLAN_LIMIT_MEMORY, "memory", "memory.limit_in_bytes", "memory.max" },
-	{ PLAN_LIMIT_PIDS, "pids", "pids.max", "pids.max" },
-	{ PLAN_LIMIT_CPUS, "cpu", "cpu.cfs_quota_us", "cpu.max" },
+	{ PLAN_LIMIT_MEMORY, CONFINE_LIMIT_MEMORY, "memory", "memory.max",
+	    { "memory.limit_in_bytes" } },
+	{ PLAN_LIMIT_PIDS, CONFINE_LIMIT_PIDS, "pids", "pids.max", { "pids.max" } },
+	{ PLAN_LIMIT_CPUS, CONFINE_LIMIT_CPUS, "cpu", "cpu.max",
+	    { "cpu.cfs_quota_us", "cpu.cfs_period_us" } },
 };
 
 static int
@@ -97,23 +99,22 @@ find_group(const char *cgroup, const struct limit_file *file, const char *contai
 	return path;
 }
 
-static bool
-is_value(const struct limit_file *file, bool is_v2, const char *text, uint64_t wanted)
+/* -1 when the first of the files cannot be read; without the second the text is none of a limit. */
+static int
+read_value(const char *group, const char *const names[2], struct hl_buf *text)
 {
-	struct hl_err ignored = { 0 };
-	char number[VALUE_MAX];
-	uint64_t value;
+	int status = 0;
 
-	snprintf(number, sizeof(number), "%.32s", text);
-	number[strcspn(number, " \n")] = '\0';
-	if (hl_parse_u64(number, 0, UINT64_MAX, &value, &ignored) < 0)
-		return false;
-	if (file->limit == PLAN_LIMIT_CPUS)
-		return value == wanted * PERIOD_US / 1000 &&
-		       (!is_v2 || strstr(text, " 100000") != NULL);
-	if (file->limit == PLAN_LIMIT_MEMORY)
-		return value == wanted / PAGE * PAGE || value == wanted;
-	return value == wanted;
+	for (size_t i = 0; i < 2 && names[i] != NULL; i++) {
+		char *path HL_AUTO_FREE = NULL;
+		if (asprintf(&path, "%s/%s", group, names[i]) < 0) {
+			path = NULL;
+			return -1;
+		}
+		if (read_text(path, text) < 0 && i == 0)
+			status = -1;
+	}
+	return status;
 }
 
 static int
@@ -122,20 +123,22 @@ check_file(const struct limit_file *file, const char *cgroup, uint64_t wanted,
 {
 	bool is_v2 = false;
 	char *group HL_AUTO_FREE = find_group(cgroup, file, container, &is_v2);
-	char *path HL_AUTO_FREE = NULL;
+	const char *const names_v2[2] = { file->file_v2, NULL };
+	const char *const *names = is_v2 ? names_v2 : file->files_v1;
 	struct hl_buf text;
 	int status = 0;
 
-	if (group == NULL ||
-	    asprintf(&path, "%s/%s", group, is_v2 ? file->file_v2 : file->file_v1) < 0) {
-		path = NULL;
+	if (group == NULL)
 		return 0;
-	}
 	hl_buf_init(&text, VALUE_MAX);
-	if (read_text(path, &text) == 0 && !is_value(file, is_v2, text.data, wanted))
+	if (read_value(group, names, &text) == 0 &&
+	    !confine_limit_is(file->kind, text.data, wanted)) {
+		for (char *at = text.data; (at = strchr(at, '\n')) != NULL;)
+			*at = at[1] != '\0' ? ' ' : '\0';
 		status = hl_err_set(err, HLB_53,
-		    "the kernel has another limit than the engine says: '%s' is '%.*s', not %" PRIu64,
-		    path, (int)strcspn(text.data, "\n"), text.data, wanted);
+		    "the kernel has another limit than the engine says: '%s/%s' is '%s', not %" PRIu64,
+		    group, names[0], text.data, wanted);
+	}
 	hl_buf_done(&text);
 	return status;
 }

@@ -51,13 +51,12 @@ open_proc(const char *path, int flags)
 	return -1;
 }
 
-/* Numbers of a line of /proc/self/status, in the given base, at most max. Returns how many. */
 enum {
 	NUMBERS_MAX = 4 /* of one line */
 };
 
-static size_t
-numbers(const char *text, unsigned base, uint64_t *ret, size_t max)
+size_t
+verify_numbers(const char *text, unsigned base, uint64_t *ret, size_t max)
 {
 	size_t n = 0;
 
@@ -71,7 +70,7 @@ numbers(const char *text, unsigned base, uint64_t *ret, size_t max)
 			unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
 					 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
 								: 16;
-			if (digit >= base)
+			if (digit >= base || number > (UINT64_MAX - digit) / base)
 				break;
 			number = number * base + digit;
 			has_digit = true;
@@ -190,7 +189,7 @@ verify_status_text(const struct confinement *confinement, const char *text,
 		}
 		if (line == NULL ||
 		    !check->holds(confinement, found,
-			numbers(line + len, check->base, found, HL_ARRAY_SIZE(found))))
+			verify_numbers(line + len, check->base, found, HL_ARRAY_SIZE(found))))
 			return verify_differs(ret_failure, check->key);
 	}
 	return 0;
@@ -269,8 +268,8 @@ verify_descriptors(int keep_fd, struct confine_failure *ret_failure)
 			uint64_t number;
 			memcpy(&entry, entries + at, sizeof(entry));
 			const char *name = entries + at + offsetof(struct directory_entry, name);
-			if (numbers(name, 10, &number, 1) == 1 && number > (uint64_t)keep_fd &&
-			    number != (uint64_t)fd)
+			if (verify_numbers(name, 10, &number, 1) == 1 &&
+			    number > (uint64_t)keep_fd && number != (uint64_t)fd)
 				return verify_differs(ret_failure, "an open descriptor");
 			at += entry.size;
 		}

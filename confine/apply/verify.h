@@ -27,6 +27,10 @@ struct verify_mounts {
 /* What was read back is not what was asked for. Returns -1. */
 int verify_differs(struct confine_failure *failure, const char *subject);
 
+/* Numbers at the start of text with blanks between, in that base, at most max. Returns how many;
+ * one that is too large is none of those that were asked for, since it ends early. */
+size_t verify_numbers(const char *text, unsigned base, uint64_t *ret, size_t max);
+
 /* verify_seen.c: what an engine made. options: of the mount; rest: what follows them in the line.
  */
 bool verify_seen_mount(const struct confinement *confinement, const char *place,

@@ -15,23 +15,9 @@
 #include "base/banned.h"
 
 enum {
-	PAGE = 4096,
-	PERIOD_US = 100000, /* of the processor's quota, which every engine takes */
 	PATH_TEXT_MAX = 256,
+	LIMIT_TEXT_MAX = 64,
 };
-
-/* Decimal digits at the start of text. Returns whether there is one. */
-static bool
-number_of(const char *text, uint64_t *ret_number)
-{
-	uint64_t number = 0;
-	const char *at = text;
-
-	for (; *at >= '0' && *at <= '9' && number <= (UINT64_MAX - 9) / 10; at++)
-		number = number * 10 + (uint64_t)(*at - '0');
-	*ret_number = number;
-	return at != text;
-}
 
 /* ------------------------------------------------------------------------------------------------
  * Mounts
@@ -99,7 +85,8 @@ has_size(const char *rest, uint64_t wanted)
 	const char *at = strstr(kind_of(rest), "size=");
 	uint64_t kib;
 
-	return at != NULL && number_of(at + 5, &kib) && kib == (wanted + PAGE - 1) / PAGE * 4;
+	return at != NULL && verify_numbers(at + 5, 10, &kib, 1) == 1 &&
+	       kib == (wanted + CONFINE_PAGE - 1) / CONFINE_PAGE * 4;
 }
 
 static bool
@@ -137,23 +124,28 @@ verify_seen_mount(const struct confinement *confinement, const char *place, cons
  */
 struct limit {
 	const char *subject;
-	const char *files[2]; /* control groups of version 2, then 1 (cgroups(7)) */
+	enum confine_limit kind;
+	/* Control groups of version 2, then 1 (cgroups(7)); there one file behind the other. */
+	const char *files[2][2];
 	size_t offset;
 };
 
 static const struct limit limits[] = {
-	{ "limits.pids", { "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max" },
+	{ "limits.pids", CONFINE_LIMIT_PIDS,
+	    { { "/sys/fs/cgroup/pids.max" }, { "/sys/fs/cgroup/pids/pids.max" } },
 	    offsetof(struct confinement, seen_pids) },
-	{ "limits.memory",
-	    { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes" },
+	{ "limits.memory", CONFINE_LIMIT_MEMORY,
+	    { { "/sys/fs/cgroup/memory.max" }, { "/sys/fs/cgroup/memory/memory.limit_in_bytes" } },
 	    offsetof(struct confinement, seen_memory) },
-	{ "limits.cpus", { "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us" },
+	{ "limits.cpus", CONFINE_LIMIT_CPUS,
+	    { { "/sys/fs/cgroup/cpu.max" },
+		{ "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us" } },
 	    offsetof(struct confinement, seen_cpus) },
 };
 
 /* 1 read, 0 not in sight, -1 it is there and cannot be read. */
 static int
-read_limit(const char *root, const char *file, char *text, size_t size)
+read_file(const char *root, const char *file, char *text, size_t size)
 {
 	char path[PATH_TEXT_MAX];
 	size_t len = strlen(root), file_len = strlen(file);
@@ -171,18 +163,16 @@ read_limit(const char *root, const char *file, char *text, size_t size)
 	return n > 0 ? 1 : -1;
 }
 
-static bool
-is_limit(const struct limit *limit, const char *text, uint64_t wanted)
+static int
+read_limit(const char *root, const char *const files[2], char text[LIMIT_TEXT_MAX])
 {
-	uint64_t found;
+	int status = read_file(root, files[0], text, LIMIT_TEXT_MAX);
+	size_t len = strlen(text);
 
-	if (!number_of(text, &found)) /* "max", "-1" */
-		return false;
-	if (limit->offset == offsetof(struct confinement, seen_cpus))
-		return found == wanted * PERIOD_US / 1000;
-	if (limit->offset == offsetof(struct confinement, seen_memory))
-		return found == wanted || found == wanted / PAGE * PAGE;
-	return found == wanted;
+	if (status > 0 && files[1] != NULL &&
+	    read_file(root, files[1], text + len, LIMIT_TEXT_MAX - len) != 1)
+		return -1;
+	return status;
 }
 
 int
@@ -190,13 +180,13 @@ verify_seen_limits(const struct confinement *confinement, const char *root,
     struct confine_failure *ret_failure)
 {
 	for (size_t i = 0; i < HL_ARRAY_SIZE(limits); i++) {
-		char text[64];
+		char text[LIMIT_TEXT_MAX] = "";
 		uint64_t wanted;
 		memcpy(&wanted, (const char *)confinement + limits[i].offset, sizeof(wanted));
 		int status = 0;
 		for (size_t at = 0; at < 2 && wanted != 0 && status == 0; at++)
-			status = read_limit(root, limits[i].files[at], text, sizeof(text));
-		if (status < 0 || (status > 0 && !is_limit(&limits[i], text, wanted)))
+			status = read_limit(root, limits[i].files[at], text);
+		if (status < 0 || (status > 0 && !confine_limit_is(limits[i].kind, text, wanted)))
 			return verify_differs(ret_failure, limits[i].subject);
 	}
 	return 0;

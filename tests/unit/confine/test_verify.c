@@ -309,7 +309,7 @@ static void
 test_limits_of_an_engine(void **state)
 {
 	static const char *const dirs[] = { "", "/sys", "/sys/fs", "/sys/fs/cgroup",
-		"/sys/fs/cgroup/pids" };
+		"/sys/fs/cgroup/pids", "/sys/fs/cgroup/cpu" };
 	struct confinement seen = { .seen_pids = 32, .seen_memory = 8193, .seen_cpus = 500 };
 	struct confine_failure failure = { 0 };
 	char dir[] = "/tmp/hl-verify.XXXXXX", path[128];
@@ -329,6 +329,18 @@ test_limits_of_an_engine(void **state)
 	write_limit(dir, "cpu.max", "max 100000\n");
 	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
 	assert_string_equal(failure.subject, "limits.cpus");
+	write_limit(dir, "cpu.max", "50000 10000\n"); /* five processors */
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_string_equal(failure.subject, "limits.cpus");
+	/* In version 1 the period is a file of its own. */
+	snprintf(path, sizeof(path), "%s/sys/fs/cgroup/cpu.max", dir);
+	unlink(path);
+	write_limit(dir, "cpu/cpu.cfs_quota_us", "50000\n");
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	write_limit(dir, "cpu/cpu.cfs_period_us", "10000\n");
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	write_limit(dir, "cpu/cpu.cfs_period_us", "100000\n");
+	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
 	write_limit(dir, "memory.max", "12288\n");
 	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
 	assert_string_equal(failure.subject, "limits.memory");
@@ -338,7 +350,8 @@ test_limits_of_an_engine(void **state)
 	/* What was not asked for is not looked at. */
 	seen.seen_pids = seen.seen_memory = seen.seen_cpus = 0;
 	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
-	static const char *const files[] = { "pids/pids.max", "memory.max", "cpu.max" };
+	static const char *const files[] = { "pids/pids.max", "memory.max", "cpu/cpu.cfs_quota_us",
+		"cpu/cpu.cfs_period_us" };
 	for (size_t i = 0; i < HL_ARRAY_SIZE(files); i++) {
 		snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s", dir, files[i]);
 		unlink(path);
