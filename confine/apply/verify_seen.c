@@ -1,8 +1,11 @@
 /*
  * What an engine says it did, looked at from inside: the mounts it made, the control group, the
  * variables that it gave its first process. An engine's own mounts are known by their place and
- * their kind of file system, so that a directory of the host is none of them wherever it is put.
+ * their kind of file system, and may be written at few places only, so that a directory of the host
+ * is none of them wherever it is put.
  */
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -22,26 +25,39 @@ enum {
 /* ------------------------------------------------------------------------------------------------
  * Mounts
  */
+enum own_form {
+	OWN_WRITABLE,
+	OWN_READ_ONLY,
+	OWN_NODE /* one device and nothing else: whether it may be written says the device */
+};
+
 struct engines_own {
 	const char *place;
 	bool is_tree; /* also everything beneath */
-	bool is_read_only;
+	enum own_form form;
 	const char *kinds; /* of file systems, with a comma around each; NULL = any */
 };
 
-/* Kernel files that are covered are so by an empty tmpfs, or by /dev/null; /proc/sys and kin are
- * proc itself, read-only. Names are files of the engine's own. */
+/* Kernel files that are covered are so by an empty tmpfs, read-only, or by /dev/null; /proc/sys and
+ * kin are proc itself, read-only. Control groups of version 1 are mounted in a tmpfs that stays
+ * writable. An engine that may make no devices binds the host's, those that the policy lists among
+ * them. Names in /etc and /run are files of the engine's own. */
 static const struct engines_own own[] = {
-	{ "/proc", false, false, ",proc," },
-	{ "/proc", true, true, ",proc," },
-	{ "/proc", true, false, ",tmpfs,devtmpfs," },
-	{ "/sys", true, true, ",sysfs,cgroup,cgroup2," },
-	{ "/sys", true, false, ",tmpfs," },
-	{ "/dev", true, false, ",tmpfs,devtmpfs,devpts,mqueue," },
-	{ "/etc/hostname", false, false, NULL },
-	{ "/etc/hosts", false, false, NULL },
-	{ "/etc/resolv.conf", false, false, NULL },
-	{ "/run/.containerenv", false, false, NULL },
+	{ "/proc", false, OWN_WRITABLE, ",proc," },
+	{ "/proc", true, OWN_READ_ONLY, ",proc,tmpfs," },
+	{ "/proc", true, OWN_NODE, ",tmpfs,devtmpfs," },
+	{ "/sys", true, OWN_READ_ONLY, ",sysfs,cgroup,cgroup2,tmpfs," },
+	{ "/sys", true, OWN_NODE, ",tmpfs," },
+	{ "/sys/fs/cgroup", false, OWN_WRITABLE, ",tmpfs," },
+	{ "/dev", false, OWN_WRITABLE, ",tmpfs," },
+	{ "/dev/shm", false, OWN_WRITABLE, ",tmpfs," },
+	{ "/dev/pts", false, OWN_WRITABLE, ",devpts," },
+	{ "/dev/mqueue", false, OWN_WRITABLE, ",mqueue," },
+	{ "/dev", true, OWN_NODE, ",tmpfs,devtmpfs,devpts," },
+	{ "/etc/hostname", false, OWN_WRITABLE, NULL },
+	{ "/etc/hosts", false, OWN_WRITABLE, NULL },
+	{ "/etc/resolv.conf", false, OWN_WRITABLE, NULL },
+	{ "/run/.containerenv", false, OWN_WRITABLE, NULL },
 };
 
 /* The kind behind the separator: "... - tmpfs tmpfs rw,size=64k". */
@@ -65,6 +81,30 @@ is_kind(const char *kinds, const char *kind)
 	return false;
 }
 
+/* The one thing that the text does not say. Of mounts at one place the last is what is found there,
+ * and those below it nobody can reach. */
+static bool
+is_node(const char *place)
+{
+	struct stat st;
+
+	return lstat(place, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
+}
+
+static bool
+has_form(enum own_form form, const char *place, const char *options)
+{
+	switch (form) {
+	case OWN_WRITABLE:
+		return true;
+	case OWN_READ_ONLY:
+		return verify_has_option(options, "ro");
+	case OWN_NODE:
+		return is_node(place);
+	}
+	return false;
+}
+
 static bool
 is_engines_own(const char *place, const char *options, const char *rest)
 {
@@ -72,7 +112,7 @@ is_engines_own(const char *place, const char *options, const char *rest)
 		bool is_there = own[i].is_tree ? apply_is_beneath(place, own[i].place)
 					       : strcmp(place, own[i].place) == 0;
 		if (is_there && (own[i].kinds == NULL || is_kind(own[i].kinds, kind_of(rest))) &&
-		    (!own[i].is_read_only || verify_has_option(options, "ro")))
+		    has_form(own[i].form, place, options))
 			return true;
 	}
 	return false;

@@ -79,6 +79,20 @@ lies "U50 a directory of the host" 'not asked for.*HLB-02' \
 	'config["mounts"].append({"destination": "/mnt", "type": "bind", "source": "/etc", "options": ["rbind", "ro"]})'
 lies "U50 a directory of the host among devices" 'not asked for.*HLB-02' \
 	'config["mounts"].append({"destination": "/dev/host", "type": "bind", "source": "/etc", "options": ["rbind", "ro"]})'
+# A file system in memory is a kind that engines have of their own there.
+mkdir -p "$TMP/memory"
+mount -t tmpfs none "$TMP/memory"
+touch "$TMP/memory/file"
+trap 'umount "$TMP/memory" 2>/dev/null; docker_down; rm -rf "$TMP"' EXIT
+for place in /dev/host /dev/shm/host /sys/kernel; do
+	lies "U50 a file system of the host at $place" 'not asked for.*HLB-02' \
+		'config["mounts"].append({"destination": "'$place'", "type": "bind", "source": "'$TMP'/memory", "options": ["rbind", "rw"]})'
+done
+lies "U50 a read-only one among devices" 'not asked for.*HLB-02' \
+	'config["mounts"].append({"destination": "/dev/host", "type": "bind", "source": "'$TMP'/memory", "options": ["rbind", "ro"]})'
+lies "U50 a file of one among devices" 'not asked for.*HLB-02' \
+	'config["mounts"].append({"destination": "/dev/host", "type": "bind", "source": "'$TMP'/memory/file", "options": ["bind", "rw"]})'
+umount "$TMP/memory"
 lies "U50 a mount that is missing" "'/tmp'.*HLB-02" \
 	'config["mounts"] = [m for m in config["mounts"] if m["destination"] != "/tmp"]'
 lies "a read-only mount that is writable" "'/workspace/.hermes'.*HLB-02" 'without("/workspace/.hermes", "ro")'

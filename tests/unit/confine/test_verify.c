@@ -246,19 +246,45 @@ static const char engine_mounts[] =
     "7 1 0:6 / /dev rw,nosuid - tmpfs tmpfs rw,size=65536k\n"
     "8 1 8:1 /hosts /etc/hosts rw,relatime - ext4 /dev/vda rw\n"
     "9 1 8:1 /work /work rw,relatime - ext4 /dev/vda rw\n"
-    "10 1 0:7 / /run rw,nosuid,nodev,noexec - tmpfs tmpfs rw,size=8k,mode=755\n";
+    "10 1 0:7 / /run rw,nosuid,nodev,noexec - tmpfs tmpfs rw,size=8k,mode=755\n"
+    "11 7 0:7 / /dev/pts rw,nosuid,noexec - devpts devpts rw,gid=5\n"
+    "12 7 0:8 / /dev/mqueue rw,nosuid,nodev,noexec - mqueue mqueue rw\n"
+    "13 7 0:9 / /dev/shm rw,nosuid,nodev,noexec - tmpfs shm rw,size=65536k\n"
+    "14 7 0:10 /zero /dev/zero rw,nosuid - devtmpfs devtmpfs rw\n"
+    "15 7 0:6 /null /dev/null rw,nosuid - tmpfs tmpfs rw,size=65536k\n"
+    "16 6 0:11 /docker/a /sys/fs/cgroup/cpu ro,nosuid - cgroup cgroup rw,cpu\n"
+    "17 5 0:12 / /sys/firmware ro - tmpfs tmpfs ro\n";
+
+#define NOT_ASKED "a mount that was not asked for"
 
 static const struct {
 	const char *from, *to, *subject;
 } engine_faults[] = {
 	{ "/ ro,relatime master", "/ rw,relatime master", "/" },
-	{ "/proc/sys ro", "/proc/sys rw", "a mount that was not asked for" },
+	{ "/proc/sys ro", "/proc/sys rw", NOT_ASKED },
 	{ "3 2 0:2 /sys /proc/sys ro,nosuid,nodev,noexec - proc proc rw\n", "", "/proc/sys" },
-	{ "/sys ro,nosuid,nodev,noexec - sysfs", "/sys rw - sysfs",
-	    "a mount that was not asked for" },
-	{ "/proc/acpi ro - tmpfs", "/proc/acpi ro - ext4", "a mount that was not asked for" },
-	{ "/etc/hosts", "/etc/passwd", "a mount that was not asked for" },
-	{ "/dev rw,nosuid - tmpfs", "/dev rw,nosuid - xtmpfs", "a mount that was not asked for" },
+	{ "/sys ro,nosuid,nodev,noexec - sysfs", "/sys rw - sysfs", NOT_ASKED },
+	{ "/proc/acpi ro - tmpfs", "/proc/acpi ro - ext4", NOT_ASKED },
+	{ "/etc/hosts", "/etc/passwd", NOT_ASKED },
+	{ "/dev rw,nosuid - tmpfs", "/dev rw,nosuid - xtmpfs", NOT_ASKED },
+	/* Kinds of an engine's own, where none of its own may be written. */
+	{ "/proc/acpi ro - tmpfs", "/proc/acpi rw - tmpfs", NOT_ASKED },
+	{ "/proc/acpi ro - tmpfs", "/proc/hl-none rw - devtmpfs", NOT_ASKED },
+	{ "/sys/firmware ro - tmpfs", "/sys/firmware rw - tmpfs", NOT_ASKED },
+	{ "/sys/fs/cgroup/cpu ro", "/sys/fs/cgroup/cpu rw", NOT_ASKED },
+	{ "/sys/fs/cgroup/cpu ro,nosuid - cgroup", "/sys/fs/cgroup/cpu rw - tmpfs", NOT_ASKED },
+	{ "/sys/fs/cgroup rw,nosuid - tmpfs", "/sys/fs rw,nosuid - tmpfs", NOT_ASKED },
+	{ "/dev rw,nosuid - tmpfs", "/dev rw,nosuid - devtmpfs", NOT_ASKED },
+	{ "/dev/shm rw", "/dev/shm/x rw", NOT_ASKED },
+	{ "/dev/shm rw", "/dev/fd rw", NOT_ASKED },
+	{ "/dev/shm rw", "/dev/hl-none rw", NOT_ASKED },
+	{ "/dev/shm rw", "/dev/hl-none ro", NOT_ASKED },
+	{ "/dev/shm rw,nosuid,nodev,noexec - tmpfs", "/dev/shm rw - ext4", NOT_ASKED },
+	{ "/dev/pts rw,nosuid,noexec - devpts", "/dev/pts rw - tmpfs", NOT_ASKED },
+	{ "/dev/mqueue rw,nosuid,nodev,noexec - mqueue", "/dev/mqueue rw - tmpfs", NOT_ASKED },
+	{ "/dev/zero rw,nosuid - devtmpfs", "/dev/zero rw,nosuid - ext4", NOT_ASKED },
+	{ "/dev/zero rw,nosuid - devtmpfs", "/dev/hl-none rw,nosuid - devtmpfs", NOT_ASKED },
+	{ "/zero /dev/zero", "/zero /zero", NOT_ASKED },
 	{ "9 1 8:1 /work /work rw,relatime - ext4 /dev/vda rw\n", "", "/work" },
 	{ "/run rw,nosuid,nodev,noexec", "/run rw,nosuid,nodev", "/run" },
 	{ "/run rw,nosuid,nodev", "/run rw,nodev", "/run" },
