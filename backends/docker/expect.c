@@ -34,12 +34,14 @@ sees_ids(const char *user, uint64_t *ret_uid, uint64_t *ret_gid)
  * Mounts
  */
 
-/* By an option of these an engine, or its runtime, mounts what nobody can list here. */
+/* By an option of these an engine, or its runtime, mounts what nobody can list here. A device is
+ * not among them: one that the engine makes is no mount, one that it binds is a node below /dev, as
+ * each of its own is. */
 static bool
 mounts_are_known(const struct docker_settings *settings)
 {
 	static const enum docker_option_id unknown[] = { DOCKER_PRIVILEGED, DOCKER_VOLUME,
-		DOCKER_VOLUMES_FROM, DOCKER_DEVICE, DOCKER_GPUS, DOCKER_RUNTIME, DOCKER_CGROUPNS };
+		DOCKER_VOLUMES_FROM, DOCKER_GPUS, DOCKER_RUNTIME, DOCKER_CGROUPNS };
 
 	for (size_t i = 0; i < settings->len; i++) {
 		const struct docker_setting *setting = &settings->items[i];

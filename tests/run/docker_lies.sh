@@ -113,6 +113,27 @@ like "no_new_privs is on, whatever the engine did" \
 status_is "the same engine, honest again" 0 run
 is "nothing of any of them is left" "$(docker_ours)" ''
 
+# --- a device that the policy lists takes nothing away from what is looked at
+node=/dev/hl-test-$$
+if mknod -m 666 "$node" c 10 200 2>/dev/null && (exec 3<>"$node") 2>/dev/null; then
+	trap 'docker_down; rm -rf "$TMP" "$node"' EXIT
+	plain=$base
+	base=$(sed "s|^fs:|fs:\n  devices: [$node]|" "$plain" | policy device)
+	status_is "a device of the policy's (sibling)" 0 run
+	lies "U50 a directory of the host beside a device" 'not asked for.*HLB-02' \
+		'config["mounts"].append({"destination": "/mnt", "type": "bind", "source": "/etc", "options": ["rbind", "ro"]})'
+	lies "a mount that is missing beside a device" "'/tmp'.*HLB-02" \
+		'config["mounts"] = [m for m in config["mounts"] if m["destination"] != "/tmp"]'
+	echo 'config["mounts"].append({"destination": "'$node'", "type": "bind", "source": "'$node'", "options": ["bind", "rw"]})
+linux["devices"] = [d for d in linux["devices"] if d["path"] != "'$node'"]' >"$lie"
+	status_is "one that is bound, as where no device can be made, is none of them (sibling)" 0 run
+	: >"$lie"
+	base=$plain
+	rm -f "$node"
+else
+	skip "devices" "no node of one can be made and opened here"
+fi
+
 # --- a volume that the image brings is no mount of the policy's
 container=$(docker_cli create hl-test:1 true)
 docker_cli commit --change 'VOLUME /data' "$container" hl-volume:1 >/dev/null

@@ -67,6 +67,27 @@ test_arguments_let_through_are_not_missed_inside(void **state)
 	}
 }
 
+/* A device that the policy lists takes nothing away from what is looked at, and is no mount. */
+static void
+test_mounts_are_looked_at_beside_a_device(void **state)
+{
+	struct fixture *f = *state;
+	struct plan_device device = { .src = (char[]){ "/dev/kvm" },
+		.dst = (char[]){ "/dev/kvm" } };
+
+	lower(f);
+	const size_t without = f->lowered.confinement.ops_len;
+	assert_true(without > 0);
+	lowered_done(&f->lowered);
+	lowered_init(&f->lowered);
+	f->plan.devices = &device;
+	f->plan.devices_len = 1;
+	lower(f);
+	assert_int_equal(f->lowered.confinement.flags & CONFINE_SEEN_MOUNTS, CONFINE_SEEN_MOUNTS);
+	assert_int_equal(f->lowered.confinement.ops_len, without);
+	f->plan.devices_len = 0;
+}
+
 static const struct confine_op *
 op_at(const struct confinement *seen, const char *place)
 {
@@ -129,6 +150,8 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_mounts_variables_and_limits_are_expected,
 		    setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mounts_are_looked_at_beside_a_device, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(test_arguments_let_through_are_not_missed_inside,
 		    setup, teardown),
 	};
