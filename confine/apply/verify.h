@@ -31,10 +31,17 @@ int verify_differs(struct confine_failure *failure, const char *subject);
  * one that is too large is none of those that were asked for, since it ends early. */
 size_t verify_numbers(const char *text, unsigned base, uint64_t *ret, size_t max);
 
-/* verify_seen.c: what an engine made. options: of the mount; rest: what follows them in the line.
- */
-bool verify_seen_mount(const struct confinement *confinement, const char *place,
-    const char *options, const char *rest, const char **ret_subject);
+/* A line of mountinfo, cut. */
+struct verify_mount {
+	const char *root; /* what of its file system is mounted, escaped as the kernel does */
+	const char *place;
+	const char *options; /* of the mount */
+	const char *rest;    /* what follows them, "" = nothing */
+};
+
+/* verify_seen.c: what an engine made. */
+bool verify_seen_mount(const struct confinement *confinement, const struct verify_mount *mount,
+    const char **ret_subject);
 /* Files of control groups below root, "" but for a test. */
 int verify_seen_limits(const struct confinement *confinement, const char *root,
     struct confine_failure *ret_failure) HL_MUST_CHECK;

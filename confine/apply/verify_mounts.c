@@ -146,19 +146,19 @@ is_explained(const struct confinement *confinement, const struct confine_op *gov
 
 /* A mount that an engine made: asked for, or one of its own. */
 static int
-check_seen(struct verify_mounts *mounts, const char *place, const char *options, const char *rest,
+check_seen(struct verify_mounts *mounts, const struct verify_mount *mount,
     struct confine_failure *ret_failure)
 {
 	const struct confinement *confinement = mounts->confinement;
 	const char *subject = NULL;
 
-	if (!verify_seen_mount(confinement, place, options, rest, &subject))
+	if (!verify_seen_mount(confinement, mount, &subject))
 		return verify_differs(ret_failure, subject);
 	for (size_t i = 0; i < confinement->ops_len; i++)
-		if (strcmp(confinement->ops[i].dst, place) == 0)
+		if (strcmp(confinement->ops[i].dst, mount->place) == 0)
 			mounts->seen[i / 8] |= (unsigned char)(1 << (i % 8));
-	if (strcmp(place, "/proc/sys") == 0)
-		mounts->has_read_only_sys = verify_has_option(options, "ro");
+	if (strcmp(mount->place, "/proc/sys") == 0)
+		mounts->has_read_only_sys = verify_has_option(mount->options, "ro");
 	return 0;
 }
 
@@ -166,18 +166,23 @@ static int
 check_line(struct verify_mounts *mounts, struct confine_failure *ret_failure)
 {
 	/* id parent major:minor root place options ... */
-	char *place = field(mounts->line, 5);
-	char *options = place != NULL ? strchr(place, ' ') : NULL;
+	char *root = field(mounts->line, 4);
+	char *place = root != NULL ? strchr(root, ' ') : NULL;
+	char *options = place != NULL ? strchr(place + 1, ' ') : NULL;
 
 	if (options == NULL)
 		return verify_differs(ret_failure, "/proc/self/mountinfo");
+	*place++ = '\0';
 	*options++ = '\0';
 	char *end = strchr(options, ' ');
 	if (end != NULL)
 		*end = '\0';
 	unescape(place);
-	if ((mounts->confinement->flags & CONFINE_SEEN_MOUNTS) != 0)
-		return check_seen(mounts, place, options, end != NULL ? end + 1 : "", ret_failure);
+	if ((mounts->confinement->flags & CONFINE_SEEN_MOUNTS) != 0) {
+		const struct verify_mount mount = { root, place, options,
+			end != NULL ? end + 1 : "" };
+		return check_seen(mounts, &mount, ret_failure);
+	}
 	const struct confine_op *op =
 	    apply_governing(mounts->confinement, mounts->confinement->ops_len, place);
 	bool is_fine;

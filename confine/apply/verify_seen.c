@@ -26,9 +26,10 @@ enum {
  * Mounts
  */
 enum own_form {
-	OWN_WRITABLE,
+	OWN_WHOLE, /* a file system made for this, and so not a directory of one; may be written */
 	OWN_READ_ONLY,
-	OWN_NODE /* one device and nothing else: whether it may be written says the device */
+	OWN_NODE, /* one device and nothing else: whether it may be written says the device */
+	OWN_FILE  /* one regular file; may be written */
 };
 
 struct engines_own {
@@ -43,21 +44,21 @@ struct engines_own {
  * writable. An engine that may make no devices binds the host's, those that the policy lists among
  * them. Names in /etc and /run are files of the engine's own. */
 static const struct engines_own own[] = {
-	{ "/proc", false, OWN_WRITABLE, ",proc," },
+	{ "/proc", false, OWN_WHOLE, ",proc," },
 	{ "/proc", true, OWN_READ_ONLY, ",proc,tmpfs," },
 	{ "/proc", true, OWN_NODE, ",tmpfs,devtmpfs," },
 	{ "/sys", true, OWN_READ_ONLY, ",sysfs,cgroup,cgroup2,tmpfs," },
 	{ "/sys", true, OWN_NODE, ",tmpfs," },
-	{ "/sys/fs/cgroup", false, OWN_WRITABLE, ",tmpfs," },
-	{ "/dev", false, OWN_WRITABLE, ",tmpfs," },
-	{ "/dev/shm", false, OWN_WRITABLE, ",tmpfs," },
-	{ "/dev/pts", false, OWN_WRITABLE, ",devpts," },
-	{ "/dev/mqueue", false, OWN_WRITABLE, ",mqueue," },
+	{ "/sys/fs/cgroup", false, OWN_WHOLE, ",tmpfs," },
+	{ "/dev", false, OWN_WHOLE, ",tmpfs," },
+	{ "/dev/shm", false, OWN_WHOLE, ",tmpfs," },
+	{ "/dev/pts", false, OWN_WHOLE, ",devpts," },
+	{ "/dev/mqueue", false, OWN_WHOLE, ",mqueue," },
 	{ "/dev", true, OWN_NODE, ",tmpfs,devtmpfs,devpts," },
-	{ "/etc/hostname", false, OWN_WRITABLE, NULL },
-	{ "/etc/hosts", false, OWN_WRITABLE, NULL },
-	{ "/etc/resolv.conf", false, OWN_WRITABLE, NULL },
-	{ "/run/.containerenv", false, OWN_WRITABLE, NULL },
+	{ "/etc/hostname", false, OWN_FILE, NULL },
+	{ "/etc/hosts", false, OWN_FILE, NULL },
+	{ "/etc/resolv.conf", false, OWN_FILE, NULL },
+	{ "/run/.containerenv", false, OWN_FILE, NULL },
 };
 
 /* The kind behind the separator: "... - tmpfs tmpfs rw,size=64k". */
@@ -82,37 +83,43 @@ is_kind(const char *kinds, const char *kind)
 }
 
 /* The one thing that the text does not say. Of mounts at one place the last is what is found there,
- * and those below it nobody can reach. */
-static bool
-is_node(const char *place)
+ * and those below it nobody can reach. 0 = not known. */
+static mode_t
+type_at(const char *place)
 {
 	struct stat st;
 
-	return lstat(place, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
+	return lstat(place, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
 static bool
-has_form(enum own_form form, const char *place, const char *options)
+has_form(enum own_form form, const struct verify_mount *mount)
 {
 	switch (form) {
-	case OWN_WRITABLE:
-		return true;
+	case OWN_WHOLE:
+		return strcmp(mount->root, "/") == 0;
 	case OWN_READ_ONLY:
-		return verify_has_option(options, "ro");
-	case OWN_NODE:
-		return is_node(place);
+		return verify_has_option(mount->options, "ro");
+	case OWN_NODE: {
+		mode_t type = type_at(mount->place);
+		return type == S_IFCHR || type == S_IFBLK;
+	}
+	case OWN_FILE:
+		return type_at(mount->place) == S_IFREG;
 	}
 	return false;
 }
 
 static bool
-is_engines_own(const char *place, const char *options, const char *rest)
+is_engines_own(const struct verify_mount *mount)
 {
+	const char *kind = kind_of(mount->rest);
+
 	for (size_t i = 0; i < HL_ARRAY_SIZE(own); i++) {
-		bool is_there = own[i].is_tree ? apply_is_beneath(place, own[i].place)
-					       : strcmp(place, own[i].place) == 0;
-		if (is_there && (own[i].kinds == NULL || is_kind(own[i].kinds, kind_of(rest))) &&
-		    has_form(own[i].form, place, options))
+		bool is_there = own[i].is_tree ? apply_is_beneath(mount->place, own[i].place)
+					       : strcmp(mount->place, own[i].place) == 0;
+		if (is_there && (own[i].kinds == NULL || is_kind(own[i].kinds, kind)) &&
+		    has_form(own[i].form, mount))
 			return true;
 	}
 	return false;
@@ -130,8 +137,10 @@ has_size(const char *rest, uint64_t wanted)
 }
 
 static bool
-is_as_asked(const struct confine_op *op, const char *options, const char *rest)
+is_as_asked(const struct confine_op *op, const struct verify_mount *mount)
 {
+	const char *options = mount->options, *rest = mount->rest;
+
 	if ((op->flags & CONFINE_OP_RDONLY) != 0 && !verify_has_option(options, "ro"))
 		return false;
 	if (op->kind != CONFINE_OP_TMPFS)
@@ -143,20 +152,18 @@ is_as_asked(const struct confine_op *op, const char *options, const char *rest)
 }
 
 bool
-verify_seen_mount(const struct confinement *confinement, const char *place, const char *options,
-    const char *rest, const char **ret_subject)
+verify_seen_mount(const struct confinement *confinement, const struct verify_mount *mount,
+    const char **ret_subject)
 {
 	for (size_t i = confinement->ops_len; i-- > 0;) {
 		const struct confine_op *op = &confinement->ops[i];
 		*ret_subject = op->dst;
-		if (strcmp(op->dst, place) == 0)
-			return is_as_asked(op, options, rest);
+		if (strcmp(op->dst, mount->place) == 0)
+			return is_as_asked(op, mount);
 	}
 	/* The text is gone when this is told: only what is asked for has a name then. */
 	*ret_subject = "a mount that was not asked for";
-	if (strcmp(place, "/") == 0)
-		return true;
-	return is_engines_own(place, options, rest);
+	return strcmp(mount->place, "/") == 0 || is_engines_own(mount);
 }
 
 /* ------------------------------------------------------------------------------------------------

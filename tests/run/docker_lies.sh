@@ -86,12 +86,17 @@ touch "$TMP/memory/file"
 trap 'umount "$TMP/memory" 2>/dev/null; docker_down; rm -rf "$TMP"' EXIT
 for place in /dev/host /dev/shm/host /sys/kernel; do
 	lies "U50 a file system of the host at $place" 'not asked for.*HLB-02' \
-		'config["mounts"].append({"destination": "'$place'", "type": "bind", "source": "'$TMP'/memory", "options": ["rbind", "rw"]})'
+		'config["mounts"].append({"destination": "'$place'", "type": "bind", "source": "'"$TMP"'/memory", "options": ["rbind", "rw"]})'
 done
+mkdir "$TMP/memory/dir"
+lies "U50 a directory of one where an engine has its own" 'not asked for.*HLB-02' \
+	'mounts["/dev/shm"].update({"type": "bind", "source": "'"$TMP"'/memory/dir", "options": ["rbind", "rw"]})'
+lies "U50 a directory where an engine has a file" 'not asked for.*HLB-02' \
+	'config["mounts"].append({"destination": "/run/.containerenv", "type": "bind", "source": "/etc", "options": ["rbind", "rw"]})'
 lies "U50 a read-only one among devices" 'not asked for.*HLB-02' \
-	'config["mounts"].append({"destination": "/dev/host", "type": "bind", "source": "'$TMP'/memory", "options": ["rbind", "ro"]})'
+	'config["mounts"].append({"destination": "/dev/host", "type": "bind", "source": "'"$TMP"'/memory", "options": ["rbind", "ro"]})'
 lies "U50 a file of one among devices" 'not asked for.*HLB-02' \
-	'config["mounts"].append({"destination": "/dev/host", "type": "bind", "source": "'$TMP'/memory/file", "options": ["bind", "rw"]})'
+	'config["mounts"].append({"destination": "/dev/host", "type": "bind", "source": "'"$TMP"'/memory/file", "options": ["bind", "rw"]})'
 umount "$TMP/memory"
 lies "U50 a mount that is missing" "'/tmp'.*HLB-02" \
 	'config["mounts"] = [m for m in config["mounts"] if m["destination"] != "/tmp"]'

@@ -275,6 +275,12 @@ static const struct {
 	{ "/sys/fs/cgroup/cpu ro,nosuid - cgroup", "/sys/fs/cgroup/cpu rw - tmpfs", NOT_ASKED },
 	{ "/sys/fs/cgroup rw,nosuid - tmpfs", "/sys/fs rw,nosuid - tmpfs", NOT_ASKED },
 	{ "/dev rw,nosuid - tmpfs", "/dev rw,nosuid - devtmpfs", NOT_ASKED },
+	/* A directory of a file system, or of anything at all where files are. */
+	{ "0:9 / /dev/shm", "0:9 /x /dev/shm", NOT_ASKED },
+	{ "0:6 / /dev", "0:6 /dev /dev", NOT_ASKED },
+	{ "0:5 / /sys/fs/cgroup", "0:5 /x /sys/fs/cgroup", NOT_ASKED },
+	{ "0:2 / /proc rw", "0:2 /1 /proc rw", NOT_ASKED },
+	{ "8:1 /hosts /etc/hosts", "8:1 / /run/.containerenv", NOT_ASKED },
 	{ "/dev/shm rw", "/dev/shm/x rw", NOT_ASKED },
 	{ "/dev/shm rw", "/dev/fd rw", NOT_ASKED },
 	{ "/dev/shm rw", "/dev/hl-none rw", NOT_ASKED },
