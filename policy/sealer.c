@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,11 @@
 #include "base/banned.h"
 
 enum {
+	/* To check all signatures of a note takes milliseconds; this is for a broken hl-seal. */
+	ANSWER_MS = 30 * 1000,
+	/* The same while somebody may be asked for a passphrase. */
+	PERSON_MS = 40 * 60 * 1000,
+	END_MS = 10 * 1000,
 	STATUS_FD = SEAL_PASSPHRASE_FD + 1,
 };
 
@@ -65,12 +71,15 @@ fork_sealer(struct sealer *sealer, struct seal_child *child, int status_read, st
 	if (pid == 0)
 		become_sealer(child);
 	sealer->pid = pid;
+	/* The child is not reaped before policy_sealer_end(), so its number is still its own. */
+	sealer->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	hl_close_ptr(&child->status);
 	child->status = -1;
-	if (hl_read_full(status_read, &cause, sizeof(cause)) != (ssize_t)sizeof(cause))
-		return 0;
-	errno = cause;
-	return hl_err_sys(err, HLS_13, "cannot start '%s'", child->path);
+	if (hl_read_full(status_read, &cause, sizeof(cause)) == (ssize_t)sizeof(cause)) {
+		errno = cause;
+		return hl_err_sys(err, HLS_13, "cannot start '%s'", child->path);
+	}
+	return sealer->pidfd >= 0 ? 0 : hl_err_sys(err, HLS_13, "pidfd_open");
 }
 
 /* A copy above the numbers that the child gives out. */
@@ -117,7 +126,10 @@ policy_sealer_start(struct sealer *sealer, const struct sealer_start *start, str
 {
 	int ends[2] = { -1, -1 };
 
-	*sealer = (struct sealer){ .control = -1 };
+	*sealer = (struct sealer){ .pidfd = -1,
+		.control = -1,
+		.answer_ms = start->passphrase_fd >= 0 ? PERSON_MS : ANSWER_MS,
+		.end_ms = END_MS };
 	if (start->path == NULL)
 		return hl_err_set(err, HLS_13,
 		    "'hl-seal' is not beside 'hermes-launch', and only it checks signatures");
@@ -126,10 +138,27 @@ policy_sealer_start(struct sealer *sealer, const struct sealer_start *start, str
 		return hl_err_sys(err, HLS_13, "cannot make a socket for '%s'", start->path);
 	int result = start_child(sealer, start, ends, null, err);
 	hl_close_ptr(&ends[1]);
-	sealer->control = ends[0];
+	if (sealer->pid > 0)
+		sealer->control = hl_take_fd(&ends[0]);
+	hl_close_ptr(&ends[0]);
 	if (result != 0)
 		policy_sealer_end(sealer);
 	return result;
+}
+
+/* poll(2) for one descriptor that survives signals without beginning anew. */
+static int
+wait_readable(int fd, int timeout_ms)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	const uint64_t end = hl_now_mono_ms() + (uint64_t)timeout_ms;
+
+	for (;;) {
+		uint64_t now = hl_now_mono_ms();
+		int n = poll(&ready, 1, now < end ? (int)(end - now) : 0);
+		if (n >= 0 || errno != EINTR)
+			return n;
+	}
 }
 
 void
@@ -137,10 +166,13 @@ policy_sealer_end(struct sealer *sealer)
 {
 	if (sealer->pid > 0) {
 		hl_close_ptr(&sealer->control);
+		if (sealer->pidfd < 0 || wait_readable(sealer->pidfd, sealer->end_ms) <= 0)
+			kill(sealer->pid, SIGKILL);
 		while (waitpid(sealer->pid, NULL, 0) < 0 && errno == EINTR)
 			;
+		hl_close_ptr(&sealer->pidfd);
 	}
-	*sealer = (struct sealer){ .control = -1 };
+	*sealer = (struct sealer){ .pidfd = -1, .control = -1 };
 }
 
 /* Only what signing can be the cause of is believed. */
@@ -162,21 +194,34 @@ take_failure(struct hl_wire *wire, struct hl_err *err)
 	return -1;
 }
 
+/* Told to end, not killed: hl-seal may have turned the terminal's echo off. A late answer is not
+ * taken for the next one's. */
+static int
+no_answer(struct sealer *sealer, struct hl_err *err)
+{
+	if (sealer->pid > 0)
+		kill(sealer->pid, SIGTERM);
+	(void)shutdown(sealer->control, SHUT_RDWR);
+	return hl_err_set(err, HLS_13, "hl-seal does not answer");
+}
+
 static int
 exchange(struct sealer *sealer, const struct hl_buf *request, struct hl_buf *answer,
     struct hl_err *err)
 {
 	char *packet HL_AUTO_FREE = malloc(SEAL_PACKET_MAX);
-	ssize_t n;
 
 	if (packet == NULL)
 		return hl_err_oom(err);
 	if (send(sealer->control, request->data, request->len, MSG_NOSIGNAL) !=
 	    (ssize_t)request->len)
 		return hl_err_sys(err, HLS_13, "hl-seal has ended");
-	do
-		n = recv(sealer->control, packet, SEAL_PACKET_MAX, 0);
-	while (n < 0 && errno == EINTR);
+	int ready = wait_readable(sealer->control, sealer->answer_ms);
+	if (ready < 0)
+		return hl_err_sys(err, HLI_02, "poll");
+	if (ready == 0)
+		return no_answer(sealer, err);
+	ssize_t n = recv(sealer->control, packet, SEAL_PACKET_MAX, 0);
 	if (n <= 0)
 		return hl_err_set(err, HLS_13, "hl-seal has ended");
 	hl_buf_put(answer, packet, (size_t)n);

@@ -13,8 +13,9 @@
 #include "policy/seal_protocol.h"
 
 struct sealer {
-	pid_t pid; /* 0 = none */
-	int control;
+	pid_t pid; /* 0 = none, and no descriptor either */
+	int pidfd, control;
+	int answer_ms, end_ms; /* patience: for an answer, and for its end */
 };
 
 /* What hl-seal is given beside its socket; -1 = /dev/null. */
@@ -25,10 +26,11 @@ struct sealer_start {
 
 int policy_sealer_start(struct sealer *sealer, const struct sealer_start *start,
     struct hl_err *err) HL_MUST_CHECK;
-/* May be called on a zeroed one, and twice. */
+/* Closes its socket, at which it ends, and waits for it; one that does not end is killed. May be
+ * called on a zeroed one, and twice. */
 void policy_sealer_end(struct sealer *sealer);
-/* Sends request and reads the answer of type `want` into ret_answer, which the caller releases;
- * *ret_wire stands behind the type. FAILED becomes the error that it says. */
+/* Sends request and reads the answer of type `want` into ret_answer, which the caller releases.
+ * FAILED becomes the error that it says; without an answer in time it is told to end. */
 int policy_sealer_ask(struct sealer *sealer, const struct hl_buf *request, enum seal_message want,
     struct hl_buf *ret_answer, struct hl_err *err) HL_MUST_CHECK;
 

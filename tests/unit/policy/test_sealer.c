@@ -2,9 +2,12 @@
  * Both ends of the socket between launcher and hl-seal: answers that are none are not believed, and
  * requests that are none are not answered.
  */
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +33,7 @@ verify_with(const void *answer, size_t len, bool is_right[2])
 {
 	const struct sealer_claim claims[2] = { { "a\n", 2, &key, signature },
 		{ "b\n", 2, &key, signature } };
-	struct sealer sealer = { 0 };
+	struct sealer sealer = { .answer_ms = 1000 };
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -102,6 +105,128 @@ a_failure_may_have_codes_of_signing_only(void **state)
 		assert_string_equal(err.msg, "why");
 		hl_buf_done(&packet);
 	}
+}
+
+/* A shell script in hl-seal's place is asked twice; how long that and its end took. */
+static uint64_t
+ask_script(const char *text, int status[2], bool is_right[2])
+{
+	const struct sealer_claim claims[2] = { { "a\n", 2, &key, signature },
+		{ "b\n", 2, &key, signature } };
+	char path[] = "/tmp/hl-seal.XXXXXX";
+	const struct sealer_start start = { path, -1, -1 };
+	struct sealer sealer;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(hl_write_full(fd, text, strlen(text)), 0);
+	assert_int_equal(fchmod(fd, 0700), 0);
+	close(fd);
+	err = (struct hl_err){ 0 };
+	assert_int_equal(policy_sealer_start(&sealer, &start, &err), 0);
+	assert_in_range(sealer.answer_ms, 1, 60 * 1000);
+	assert_in_range(sealer.end_ms, 1, 60 * 1000);
+	sealer.answer_ms = sealer.end_ms = 500;
+	const uint64_t begin = hl_now_mono_ms();
+	for (size_t i = 0; i < 2; i++)
+		status[i] = policy_sealer_verify(&sealer, claims, 2, is_right, &err);
+	const pid_t pid = sealer.pid;
+	policy_sealer_end(&sealer);
+	policy_sealer_end(&sealer);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(unlink(path), 0);
+	return hl_now_mono_ms() - begin;
+}
+
+/* The first byte that comes: a request is one packet, and what is not taken of it is gone. */
+#define TAKE "head -c 1 <&3 >/dev/null; "
+
+static void
+one_that_never_answers_is_given_up(void **state)
+{
+	int status[2];
+	bool is_right[2];
+
+	(void)state;
+	/* Ends when it is told to, and does not. */
+	uint64_t ms = ask_script("#!/bin/sh\nexec sleep 60\n", status, is_right);
+	assert_int_equal(status[0], -1);
+	assert_int_equal(status[1], -1);
+	assert_int_equal(err.code, HLS_13);
+	assert_in_range(ms, 500, 10000);
+	ms = ask_script("#!/bin/sh\ntrap '' TERM\nsleep 60\n", status, is_right);
+	assert_int_equal(status[0], -1);
+	assert_int_equal(err.code, HLS_13);
+	assert_in_range(ms, 1000, 10000);
+}
+
+static void
+one_that_answers_half_is_given_up(void **state)
+{
+	int status[2];
+	bool is_right[2] = { true, true };
+
+	(void)state;
+	uint64_t ms = ask_script("#!/bin/sh\n" TAKE "printf '\\006\\002\\000' >&3\nexec sleep 60\n",
+	    status, is_right);
+	assert_int_equal(status[0], -1);
+	assert_int_equal(status[1], -1);
+	assert_false(is_right[0] || is_right[1]);
+	assert_int_equal(err.code, HLS_13);
+	assert_in_range(ms, 500, 10000);
+}
+
+static void
+one_that_answers_is_believed(void **state)
+{
+	int status[2];
+	bool is_right[2];
+
+	(void)state;
+	uint64_t ms = ask_script("#!/bin/sh\nfor i in 1 2; do " TAKE
+				 "printf '\\006\\002\\000\\000\\000\\001\\000' >&3; done\n",
+	    status, is_right);
+	assert_int_equal(status[0], 0);
+	assert_int_equal(status[1], 0);
+	assert_true(is_right[0]);
+	assert_false(is_right[1]);
+	assert_in_range(ms, 0, 10000);
+}
+
+/* No descriptor stays of one that could not be started, whatever failed. */
+static void
+nothing_is_left_of_one_that_did_not_start(void **state)
+{
+	const struct sealer_start start = { "/nonexistent/hl-seal", -1, -1 };
+	struct rlimit before, none;
+	struct sealer sealer;
+
+	(void)state;
+	int lowest = dup(0);
+	assert_true(lowest >= 0);
+	close(lowest);
+	assert_int_equal(policy_sealer_start(&sealer, &start, &err), -1);
+	assert_int_equal(err.code, HLS_13);
+	/* fork(2) fails, but not for root. */
+	assert_int_equal(getrlimit(RLIMIT_NPROC, &before), 0);
+	none = (struct rlimit){ 0, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NPROC, &none), 0);
+	assert_int_equal(policy_sealer_start(&sealer, &start, &err), -1);
+	assert_int_equal(setrlimit(RLIMIT_NPROC, &before), 0);
+	assert_int_equal(err.code, HLS_13);
+	/* Descriptors end, at each one that it makes. */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (rlim_t n = (rlim_t)lowest; n < (rlim_t)lowest + 16; n++) {
+		none = (struct rlimit){ n, before.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+		int status = policy_sealer_start(&sealer, &start, &err);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_int_equal(status, -1);
+		assert_int_equal(err.code, HLS_13);
+	}
+	int again = dup(0);
+	assert_int_equal(again, lowest);
+	close(again);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -213,6 +338,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_that_are_none_are_not_believed),
 		cmocka_unit_test(a_failure_may_have_codes_of_signing_only),
+		cmocka_unit_test(one_that_never_answers_is_given_up),
+		cmocka_unit_test(one_that_answers_half_is_given_up),
+		cmocka_unit_test(one_that_answers_is_believed),
+		cmocka_unit_test(nothing_is_left_of_one_that_did_not_start),
 		cmocka_unit_test(what_is_no_request_ends_it),
 		cmocka_unit_test(malformed_requests_fail),
 		cmocka_unit_test(only_statements_about_policies_are_signed),
