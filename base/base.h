@@ -318,6 +318,51 @@ int hl_loop_run(struct hl_loop *loop, struct hl_err *err) HL_MUST_CHECK;
 void hl_loop_stop(struct hl_loop *loop);
 
 /* ------------------------------------------------------------------------------------------------
+ * struct hl_peer: a program of ours beside us, for what we ourselves must not do
+ *
+ * Life cycle: start; ask, and each request has one answer; end, on every way. It gets nothing of
+ * ours: no environment, /dev/null as 0 to 2, a SOCK_SEQPACKET socket as 3, and from 4 on what the
+ * caller gives it. A packet is a type (u8) and what belongs to it. The type `failed` is string
+ * code, string message, string help, and of its codes only those of the family of `broken` and HLI
+ * are believed. It ends with its socket.
+ */
+enum {
+	HL_PEER_FDS_MAX = 2
+};
+
+struct hl_peer_kind {
+	char name[16];                  /* "hl-engine" */
+	enum hl_code broken, cancelled; /* cannot start, ended, talks nonsense; cancel_fd */
+	size_t packet_max;
+	size_t fds_len;
+	int answer_ms, end_ms; /* patience: for an answer, and for its end */
+	uint8_t failed;
+	bool has_session; /* setsid(2) */
+};
+
+struct hl_peer {
+	const struct hl_peer_kind *kind;
+	pid_t pid; /* 0 = none, and no descriptor either */
+	int pidfd, control;
+	int cancel_fd; /* readable: no answer is waited for; -1 = none */
+	int answer_ms, end_ms;
+	bool is_broken; /* it ended, or answered what nobody asked */
+};
+
+/* fds: kind->fds_len of them, -1 = /dev/null; they stay the caller's. */
+int hl_peer_start(struct hl_peer *peer, const struct hl_peer_kind *kind, const char *path,
+    const int *fds, struct hl_err *err) HL_MUST_CHECK;
+/* Sends request and reads the answer of type `want` into ret_answer, which the caller releases.
+ * `failed` becomes the error that it says. */
+int hl_peer_ask(struct hl_peer *peer, const struct hl_buf *request, uint8_t want,
+    struct hl_buf *ret_answer, struct hl_err *err) HL_MUST_CHECK;
+/* What it answered is none. Returns -1. */
+int hl_peer_malformed(struct hl_peer *peer, struct hl_err *err);
+/* Closes its socket and waits for it; one that does not end is told to, and then killed. May be
+ * called on a zeroed one, and twice. */
+void hl_peer_end(struct hl_peer *peer);
+
+/* ------------------------------------------------------------------------------------------------
  * System calls without libc: for code on memory that it shares (CLONE_VM), where errno and the rest
  * of thread-local storage is another's. Both return -errno on failure.
  */

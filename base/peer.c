@@ -1,0 +1,304 @@
+/*
+ * A program of ours beside us: made with nothing of ours but its descriptors, asked packet by
+ * packet, and ended by closing its socket.
+ */
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+#include "base/banned.h"
+
+enum {
+	CONTROL_FD = 3,
+	CHILD_FDS = CONTROL_FD + 1 + HL_PEER_FDS_MAX + 1, /* the last: for the cause of a failure */
+	TERM_MS = 1000,                                   /* from SIGTERM to SIGKILL */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Start
+ */
+struct child {
+	const struct hl_peer_kind *kind;
+	const char *path;
+	int fds[CHILD_FDS]; /* fds[i] becomes i: all above what they become */
+	int status;         /* the number of the last one */
+};
+
+/* Between fork and exec: async-signal-safe calls only. */
+static void
+become(const struct child *child)
+{
+	char name[sizeof(child->kind->name)];
+	char *const argv[] = { name, NULL }, *const envp[] = { NULL };
+	sigset_t none;
+	int status = child->fds[child->status];
+	bool is_set = !child->kind->has_session || setsid() >= 0;
+
+	memcpy(name, child->kind->name, sizeof(name));
+	for (int fd = 0; is_set && fd < child->status; fd++)
+		is_set = dup2(child->fds[fd], fd) == fd;
+	if (is_set && dup3(status, child->status, O_CLOEXEC) >= 0)
+		status = child->status;
+	else
+		is_set = false;
+	if (is_set && syscall(SYS_close_range, status + 1, ~0U, 0) == 0) {
+		sigemptyset(&none);
+		for (int number = 1; number < NSIG; number++)
+			(void)signal(number, SIG_DFL);
+		if (sigprocmask(SIG_SETMASK, &none, NULL) == 0)
+			execve(child->path, argv, envp);
+	}
+	int cause = errno;
+	while (write(status, &cause, sizeof(cause)) < 0 && errno == EINTR)
+		;
+	_exit(127);
+}
+
+static void
+close_all(struct child *child)
+{
+	for (int fd = 0; fd < CHILD_FDS; fd++) {
+		hl_close_ptr(&child->fds[fd]);
+		child->fds[fd] = -1;
+	}
+}
+
+/* Copies above the numbers that the child gives out. */
+static bool
+raise_all(struct child *child, const int *fds, int null, int control, int status)
+{
+	bool is_set = true;
+
+	for (int fd = 0; fd <= child->status; fd++) {
+		int from = fd == CONTROL_FD      ? control
+			   : fd == child->status ? status
+			   : fd > CONTROL_FD     ? fds[fd - CONTROL_FD - 1]
+						 : null;
+		child->fds[fd] =
+		    is_set ? fcntl(from >= 0 ? from : null, F_DUPFD_CLOEXEC, child->status + 1)
+			   : -1;
+		is_set = child->fds[fd] >= 0;
+	}
+	return is_set;
+}
+
+static int
+fork_child(struct hl_peer *peer, struct child *child, int status_read, struct hl_err *err)
+{
+	int cause = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return hl_err_sys(err, child->kind->broken, "fork");
+	if (pid == 0)
+		become(child);
+	peer->pid = pid;
+	/* The child is not reaped before hl_peer_end(), so its number is still its own. */
+	peer->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int why = errno;
+	close_all(child);
+	if (hl_read_full(status_read, &cause, sizeof(cause)) == (ssize_t)sizeof(cause)) {
+		errno = cause;
+		return hl_err_sys(err, child->kind->broken, "cannot start '%s'", child->path);
+	}
+	errno = why;
+	return peer->pidfd >= 0 ? 0 : hl_err_sys(err, child->kind->broken, "pidfd_open");
+}
+
+int
+hl_peer_start(struct hl_peer *peer, const struct hl_peer_kind *kind, const char *path,
+    const int *fds, struct hl_err *err)
+{
+	struct child child = { .kind = kind,
+		.path = path,
+		.status = CONTROL_FD + 1 + (int)kind->fds_len };
+	int control[2] = { -1, -1 }, status[2] = { -1, -1 };
+	int result = -1;
+
+	HL_BUG_ON(kind->fds_len > HL_PEER_FDS_MAX);
+	*peer = (struct hl_peer){ .kind = kind,
+		.pidfd = -1,
+		.control = -1,
+		.cancel_fd = -1,
+		.answer_ms = kind->answer_ms,
+		.end_ms = kind->end_ms };
+	for (int fd = 0; fd < CHILD_FDS; fd++)
+		child.fds[fd] = -1;
+	int null HL_AUTO_FD = open("/dev/null", O_RDWR | O_CLOEXEC);
+	bool is_ready =
+	    null >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0 &&
+	    pipe2(status, O_CLOEXEC) == 0 && raise_all(&child, fds, null, control[1], status[1]);
+	hl_close_ptr(&control[1]);
+	hl_close_ptr(&status[1]);
+	if (is_ready)
+		result = fork_child(peer, &child, status[0], err);
+	else
+		hl_err_sys(err, kind->broken, "cannot make descriptors for '%s'", path);
+	close_all(&child);
+	hl_close_ptr(&status[0]);
+	if (peer->pid > 0)
+		peer->control = hl_take_fd(&control[0]);
+	hl_close_ptr(&control[0]);
+	if (result != 0)
+		hl_peer_end(peer);
+	return result;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Ask, end
+ */
+enum waited {
+	FAILED = -1,
+	TOO_LATE,
+	READY,
+	CANCELLED,
+};
+
+/* A signal does not make it begin anew. */
+static enum waited
+wait_for(int fd, int cancel_fd, int timeout_ms)
+{
+	struct pollfd ready[2] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = cancel_fd, .events = POLLIN },
+	};
+	const uint64_t end = hl_now_mono_ms() + (uint64_t)timeout_ms;
+	int n;
+
+	do {
+		uint64_t now = hl_now_mono_ms();
+		n = poll(ready, 2, now < end ? (int)(end - now) : 0);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n < 0 ? FAILED : TOO_LATE;
+	return ready[0].revents != 0 ? READY : CANCELLED;
+}
+
+void
+hl_peer_end(struct hl_peer *peer)
+{
+	if (peer->pid > 0) {
+		hl_close_ptr(&peer->control);
+		/* Told to end before it is killed: it may have turned a terminal's echo off. */
+		bool has_ended =
+		    peer->pidfd >= 0 && wait_for(peer->pidfd, -1, peer->end_ms) == READY;
+		if (!has_ended && peer->pidfd >= 0) {
+			kill(peer->pid, SIGTERM);
+			has_ended = wait_for(peer->pidfd, -1, TERM_MS) == READY;
+		}
+		if (!has_ended)
+			kill(peer->pid, SIGKILL);
+		while (waitpid(peer->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		hl_close_ptr(&peer->pidfd);
+	}
+	peer->pid = 0;
+	peer->pidfd = peer->control = -1;
+}
+
+int
+hl_peer_malformed(struct hl_peer *peer, struct hl_err *err)
+{
+	peer->is_broken = true;
+	return hl_err_set(err, peer->kind->broken, "%s sent a malformed answer", peer->kind->name);
+}
+
+/* Only what it can be the cause of is believed. */
+static int
+take_failure(struct hl_peer *peer, struct hl_wire *wire, struct hl_err *err)
+{
+	static const char ours[] = "HLI-";
+	const char *id = hl_wire_string(wire);
+	const char *message = hl_wire_string(wire);
+	const char *help = hl_wire_string(wire);
+
+	if (!hl_wire_is_complete(wire))
+		return hl_peer_malformed(peer, err);
+	enum hl_code code = hl_code_from_id(id);
+	if (code == HL_OK || (strncmp(id, hl_code_info(peer->kind->broken)->id, 4) != 0 &&
+				 strncmp(id, ours, 4) != 0))
+		code = peer->kind->broken;
+	hl_err_set(err, code, "%s", message);
+	if (help[0] != '\0')
+		hl_err_help(err, "%s", help);
+	return -1;
+}
+
+static int
+await(struct hl_peer *peer, struct hl_err *err)
+{
+	const char *name = peer->kind->name;
+
+	switch (wait_for(peer->control, peer->cancel_fd, peer->answer_ms)) {
+	case READY:
+		return 0;
+	case FAILED:
+		return hl_err_sys(err, HLI_02, "poll");
+	case CANCELLED:
+		return hl_err_set(err, peer->kind->cancelled,
+		    "interrupted before the command was started");
+	case TOO_LATE:
+		break;
+	}
+	/* An answer that comes after all is not taken for the next one's. */
+	(void)shutdown(peer->control, SHUT_RDWR);
+	return hl_err_set(err, peer->kind->broken, "%s does not answer", name);
+}
+
+static int
+exchange(struct hl_peer *peer, const struct hl_buf *request, struct hl_buf *answer,
+    struct hl_err *err)
+{
+	const char *name = peer->kind->name;
+	char *packet HL_AUTO_FREE = malloc(peer->kind->packet_max);
+
+	if (packet == NULL)
+		return hl_err_oom(err);
+	if (send(peer->control, request->data, request->len, MSG_NOSIGNAL) != (ssize_t)request->len)
+		return hl_err_sys(err, peer->kind->broken, "%s has ended", name);
+	if (await(peer, err) != 0)
+		return -1;
+	ssize_t n = recv(peer->control, packet, peer->kind->packet_max, 0);
+	if (n < 0)
+		return hl_err_sys(err, peer->kind->broken, "%s has ended", name);
+	if (n == 0)
+		return hl_err_set(err, peer->kind->broken, "%s has ended", name);
+	hl_buf_put(answer, packet, (size_t)n);
+	return hl_buf_check(answer, "answer", err);
+}
+
+int
+hl_peer_ask(struct hl_peer *peer, const struct hl_buf *request, uint8_t want,
+    struct hl_buf *ret_answer, struct hl_err *err)
+{
+	struct hl_wire wire;
+
+	hl_buf_init(ret_answer, peer->kind->packet_max);
+	if (hl_buf_check(request, "request", err) != 0)
+		return -1;
+	if (exchange(peer, request, ret_answer, err) != 0) {
+		peer->is_broken = true;
+		hl_buf_done(ret_answer);
+		return -1;
+	}
+	hl_wire_init(&wire, ret_answer->data, ret_answer->len);
+	uint8_t type = hl_wire_u8(&wire);
+	if (type == want)
+		return 0;
+	if (type == peer->kind->failed)
+		take_failure(peer, &wire, err);
+	else
+		hl_peer_malformed(peer, err);
+	hl_buf_done(ret_answer);
+	return -1;
+}
