@@ -1,260 +1,93 @@
 /*
- * hl-seal as a child of the launcher: made with nothing of ours but its socket and, to sign, the
- * descriptors of a key and of a passphrase; asked packet by packet, and ended by closing the
- * socket.
+ * hl-seal as a peer of the launcher: made with nothing of ours but, to sign, the descriptors of a
+ * key and of a passphrase.
  */
 #include "policy/sealer.h"
 
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/signalfd.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/banned.h"
 
+/* While somebody may be asked for a passphrase. */
 enum {
-	/* To check all signatures of a note takes milliseconds; this is for a broken hl-seal. */
-	ANSWER_MS = 30 * 1000,
-	/* The same while somebody may be asked for a passphrase. */
 	PERSON_MS = 40 * 60 * 1000,
-	END_MS = 10 * 1000,
-	STATUS_FD = SEAL_PASSPHRASE_FD + 1,
 };
 
-struct seal_child {
-	const char *path;
-	int control, key, passphrase, status, null; /* all above STATUS_FD */
+/* In our session, because it may ask at the terminal. All signatures of a note are checked in
+ * milliseconds: the times are for a broken hl-seal. */
+const struct hl_peer_kind policy_sealer = {
+	.name = "hl-seal",
+	.broken = HLS_13,
+	.cancelled = HLS_13,
+	.packet_max = SEAL_PACKET_MAX,
+	.fds_len = 2,
+	.answer_ms = 30 * 1000,
+	.end_ms = 5 * 1000,
+	.failed = SEAL_FAILED,
 };
 
-/* Between fork and exec: async-signal-safe calls only. Same session as ours, because it may ask at
- * the terminal. */
-static void
-become_sealer(const struct seal_child *child)
+/* Readable when a signal waits that would end us, were it not held back. One that is not held back
+ * ends us at once, and one that is ignored is not to end anything. */
+static int
+open_cancel(struct hl_err *err)
 {
-	char *const argv[] = { (char[]){ "hl-seal" }, NULL };
-	char *const envp[] = { NULL };
-	sigset_t none;
-	int cause;
+	static const int deadly[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	sigset_t held, set;
 
-	if (dup2(child->null, 0) == 0 && dup2(child->null, 1) == 1 && dup2(child->null, 2) == 2 &&
-	    dup2(child->control, SEAL_CONTROL_FD) >= 0 && dup2(child->key, SEAL_KEY_FD) >= 0 &&
-	    dup2(child->passphrase, SEAL_PASSPHRASE_FD) >= 0 &&
-	    dup3(child->status, STATUS_FD, O_CLOEXEC) >= 0 &&
-	    syscall(SYS_close_range, STATUS_FD + 1, ~0U, 0) == 0) {
-		sigemptyset(&none);
-		for (int number = 1; number < NSIG; number++)
-			(void)signal(number, SIG_DFL);
-		if (sigprocmask(SIG_SETMASK, &none, NULL) == 0)
-			execve(child->path, argv, envp);
+	sigemptyset(&set);
+	if (sigprocmask(SIG_BLOCK, NULL, &held) != 0)
+		return hl_err_sys(err, HLS_13, "sigprocmask");
+	for (size_t i = 0; i < HL_ARRAY_SIZE(deadly); i++) {
+		struct sigaction action;
+		if (sigismember(&held, deadly[i]) == 1 &&
+		    sigaction(deadly[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(&set, deadly[i]);
 	}
-	cause = errno;
-	while (write(STATUS_FD, &cause, sizeof(cause)) < 0 && errno == EINTR)
-		;
-	_exit(127);
-}
-
-static int
-fork_sealer(struct sealer *sealer, struct seal_child *child, int status_read, struct hl_err *err)
-{
-	int cause = 0;
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return hl_err_sys(err, HLS_13, "fork");
-	if (pid == 0)
-		become_sealer(child);
-	sealer->pid = pid;
-	/* The child is not reaped before policy_sealer_end(), so its number is still its own. */
-	sealer->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	hl_close_ptr(&child->status);
-	child->status = -1;
-	if (hl_read_full(status_read, &cause, sizeof(cause)) == (ssize_t)sizeof(cause)) {
-		errno = cause;
-		return hl_err_sys(err, HLS_13, "cannot start '%s'", child->path);
-	}
-	return sealer->pidfd >= 0 ? 0 : hl_err_sys(err, HLS_13, "pidfd_open");
-}
-
-/* A copy above the numbers that the child gives out. */
-static int
-raise_fd(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, STATUS_FD + 1);
-}
-
-static int
-start_child(struct sealer *sealer, const struct sealer_start *start, const int ends[2], int null,
-    struct hl_err *err)
-{
-	int status[2] = { -1, -1 };
-	struct seal_child child = {
-		.path = start->path,
-		.control = raise_fd(ends[1]),
-		.key = raise_fd(start->key_fd >= 0 ? start->key_fd : null),
-		.passphrase = raise_fd(start->passphrase_fd >= 0 ? start->passphrase_fd : null),
-		.null = raise_fd(null),
-		.status = -1,
-	};
-	int result = -1;
-
-	if (pipe2(status, O_CLOEXEC) == 0)
-		child.status = raise_fd(status[1]);
-	hl_close_ptr(&status[1]);
-	if (child.control < 0 || child.key < 0 || child.passphrase < 0 || child.null < 0 ||
-	    child.status < 0)
-		hl_err_sys(err, HLS_13, "cannot make descriptors for '%s'", start->path);
-	else
-		result = fork_sealer(sealer, &child, status[0], err);
-	hl_close_ptr(&status[0]);
-	hl_close_ptr(&child.control);
-	hl_close_ptr(&child.key);
-	hl_close_ptr(&child.passphrase);
-	hl_close_ptr(&child.null);
-	hl_close_ptr(&child.status);
-	return result;
+	/* Never read: whoever holds them back takes them. */
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 ? fd : hl_err_sys(err, HLS_13, "signalfd");
 }
 
 int
-policy_sealer_start(struct sealer *sealer, const struct sealer_start *start, struct hl_err *err)
+policy_sealer_start(struct hl_peer *sealer, const struct sealer_start *start, struct hl_err *err)
 {
-	int ends[2] = { -1, -1 };
+	_Static_assert((int)SEAL_KEY_FD == SEAL_CONTROL_FD + 1, "the first one that is given");
+	_Static_assert((int)SEAL_PASSPHRASE_FD == SEAL_KEY_FD + 1, "the second one");
+	const int fds[] = { start->key_fd, start->passphrase_fd };
 
-	*sealer = (struct sealer){ .pidfd = -1,
-		.control = -1,
-		.answer_ms = start->passphrase_fd >= 0 ? PERSON_MS : ANSWER_MS,
-		.end_ms = END_MS };
+	*sealer = (struct hl_peer){ .pidfd = -1, .control = -1, .cancel_fd = -1 };
 	if (start->path == NULL)
 		return hl_err_set(err, HLS_13,
 		    "'hl-seal' is not beside 'hermes-launch', and only it checks signatures");
-	int null HL_AUTO_FD = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-		return hl_err_sys(err, HLS_13, "cannot make a socket for '%s'", start->path);
-	int result = start_child(sealer, start, ends, null, err);
-	hl_close_ptr(&ends[1]);
-	if (sealer->pid > 0)
-		sealer->control = hl_take_fd(&ends[0]);
-	hl_close_ptr(&ends[0]);
-	if (result != 0)
-		policy_sealer_end(sealer);
-	return result;
-}
-
-/* poll(2) for one descriptor that survives signals without beginning anew. */
-static int
-wait_readable(int fd, int timeout_ms)
-{
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	const uint64_t end = hl_now_mono_ms() + (uint64_t)timeout_ms;
-
-	for (;;) {
-		uint64_t now = hl_now_mono_ms();
-		int n = poll(&ready, 1, now < end ? (int)(end - now) : 0);
-		if (n >= 0 || errno != EINTR)
-			return n;
-	}
+	int cancel HL_AUTO_FD = open_cancel(err);
+	if (cancel < 0 || hl_peer_start(sealer, &policy_sealer, start->path, fds, err) != 0)
+		return -1;
+	sealer->cancel_fd = hl_take_fd(&cancel);
+	if (start->passphrase_fd >= 0)
+		sealer->answer_ms = PERSON_MS;
+	return 0;
 }
 
 void
-policy_sealer_end(struct sealer *sealer)
+policy_sealer_end(struct hl_peer *sealer)
 {
-	if (sealer->pid > 0) {
-		hl_close_ptr(&sealer->control);
-		if (sealer->pidfd < 0 || wait_readable(sealer->pidfd, sealer->end_ms) <= 0)
-			kill(sealer->pid, SIGKILL);
-		while (waitpid(sealer->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		hl_close_ptr(&sealer->pidfd);
-	}
-	*sealer = (struct sealer){ .pidfd = -1, .control = -1 };
-}
+	const bool is_there = sealer->pid > 0;
 
-/* Only what signing can be the cause of is believed. */
-static int
-take_failure(struct hl_wire *wire, struct hl_err *err)
-{
-	const char *id = hl_wire_string(wire);
-	const char *message = hl_wire_string(wire);
-	const char *help = hl_wire_string(wire);
-
-	if (!hl_wire_is_complete(wire))
-		return hl_err_set(err, HLS_13, "hl-seal sent a malformed answer");
-	enum hl_code code = hl_code_from_id(id);
-	if (code == HL_OK || (strncmp(id, "HLS-", 4) != 0 && strncmp(id, "HLI-", 4) != 0))
-		code = HLS_13;
-	hl_err_set(err, code, "%s", message);
-	if (help[0] != '\0')
-		hl_err_help(err, "%s", help);
-	return -1;
-}
-
-/* Told to end, not killed: hl-seal may have turned the terminal's echo off. A late answer is not
- * taken for the next one's. */
-static int
-no_answer(struct sealer *sealer, struct hl_err *err)
-{
-	if (sealer->pid > 0)
-		kill(sealer->pid, SIGTERM);
-	(void)shutdown(sealer->control, SHUT_RDWR);
-	return hl_err_set(err, HLS_13, "hl-seal does not answer");
+	/* It has nothing to clean up, and may wait for a person: told to end at once. */
+	if (sealer->is_broken)
+		sealer->end_ms = 0;
+	hl_peer_end(sealer);
+	if (is_there)
+		hl_close_ptr(&sealer->cancel_fd);
+	sealer->cancel_fd = -1;
 }
 
 static int
-exchange(struct sealer *sealer, const struct hl_buf *request, struct hl_buf *answer,
+read_verdicts(struct hl_peer *sealer, const struct hl_buf *answer, size_t n, bool *is_right,
     struct hl_err *err)
-{
-	char *packet HL_AUTO_FREE = malloc(SEAL_PACKET_MAX);
-
-	if (packet == NULL)
-		return hl_err_oom(err);
-	if (send(sealer->control, request->data, request->len, MSG_NOSIGNAL) !=
-	    (ssize_t)request->len)
-		return hl_err_sys(err, HLS_13, "hl-seal has ended");
-	int ready = wait_readable(sealer->control, sealer->answer_ms);
-	if (ready < 0)
-		return hl_err_sys(err, HLI_02, "poll");
-	if (ready == 0)
-		return no_answer(sealer, err);
-	ssize_t n = recv(sealer->control, packet, SEAL_PACKET_MAX, 0);
-	if (n <= 0)
-		return hl_err_set(err, HLS_13, "hl-seal has ended");
-	hl_buf_put(answer, packet, (size_t)n);
-	return hl_buf_check(answer, "answer of hl-seal", err);
-}
-
-int
-policy_sealer_ask(struct sealer *sealer, const struct hl_buf *request, enum seal_message want,
-    struct hl_buf *ret_answer, struct hl_err *err)
-{
-	struct hl_wire wire;
-
-	if (hl_buf_check(request, "request to hl-seal", err) != 0)
-		return -1;
-	hl_buf_init(ret_answer, SEAL_PACKET_MAX);
-	if (exchange(sealer, request, ret_answer, err) != 0) {
-		hl_buf_done(ret_answer);
-		return -1;
-	}
-	hl_wire_init(&wire, ret_answer->data, ret_answer->len);
-	unsigned type = hl_wire_u8(&wire);
-	if (type == want)
-		return 0;
-	if (type == SEAL_FAILED)
-		take_failure(&wire, err);
-	else
-		hl_err_set(err, HLS_13, "hl-seal sent a malformed answer");
-	hl_buf_done(ret_answer);
-	return -1;
-}
-
-static int
-read_verdicts(const struct hl_buf *answer, size_t n, bool *is_right, struct hl_err *err)
 {
 	struct hl_wire wire;
 
@@ -268,11 +101,11 @@ read_verdicts(const struct hl_buf *answer, size_t n, bool *is_right, struct hl_e
 	if (is_good && hl_wire_is_complete(&wire))
 		return 0;
 	memset(is_right, 0, n * sizeof(*is_right));
-	return hl_err_set(err, HLS_13, "hl-seal sent a malformed answer");
+	return hl_peer_malformed(sealer, err);
 }
 
 int
-policy_sealer_verify(struct sealer *sealer, const struct sealer_claim *claims, size_t n,
+policy_sealer_verify(struct hl_peer *sealer, const struct sealer_claim *claims, size_t n,
     bool *is_right, struct hl_err *err)
 {
 	struct hl_buf request, answer;
@@ -286,11 +119,11 @@ policy_sealer_verify(struct sealer *sealer, const struct sealer_claim *claims, s
 		hl_wire_put_bytes(&request, claims[i].key->bytes, NOTE_KEY_SIZE);
 		hl_wire_put_bytes(&request, claims[i].signature, NOTE_SIGNATURE_SIZE);
 	}
-	int status = policy_sealer_ask(sealer, &request, SEAL_VERIFIED, &answer, err);
+	int status = hl_peer_ask(sealer, &request, SEAL_VERIFIED, &answer, err);
 	hl_buf_done(&request);
 	if (status != 0)
 		return -1;
-	status = read_verdicts(&answer, n, is_right, err);
+	status = read_verdicts(sealer, &answer, n, is_right, err);
 	hl_buf_done(&answer);
 	return status;
 }

@@ -1,10 +1,8 @@
 /*
- * The launcher's half of talking to hl-seal: start, ask, end.
+ * The launcher's half of talking to hl-seal.
  */
 #ifndef HL_POLICY_SEALER_H
 #define HL_POLICY_SEALER_H
-
-#include <sys/types.h>
 
 #include <stdbool.h>
 
@@ -12,11 +10,7 @@
 #include "policy/note.h"
 #include "policy/seal_protocol.h"
 
-struct sealer {
-	pid_t pid; /* 0 = none, and no descriptor either */
-	int pidfd, control;
-	int answer_ms, end_ms; /* patience: for an answer, and for its end */
-};
+extern const struct hl_peer_kind policy_sealer;
 
 /* What hl-seal is given beside its socket; -1 = /dev/null. */
 struct sealer_start {
@@ -24,15 +18,12 @@ struct sealer_start {
 	int key_fd, passphrase_fd;
 };
 
-int policy_sealer_start(struct sealer *sealer, const struct sealer_start *start,
+/* A peer of the kind policy_sealer. A signal that would end us, were it not held back, ends the
+ * wait for an answer and stays where it is. */
+int policy_sealer_start(struct hl_peer *sealer, const struct sealer_start *start,
     struct hl_err *err) HL_MUST_CHECK;
-/* Closes its socket, at which it ends, and waits for it; one that does not end is killed. May be
- * called on a zeroed one, and twice. */
-void policy_sealer_end(struct sealer *sealer);
-/* Sends request and reads the answer of type `want` into ret_answer, which the caller releases.
- * FAILED becomes the error that it says; without an answer in time it is told to end. */
-int policy_sealer_ask(struct sealer *sealer, const struct hl_buf *request, enum seal_message want,
-    struct hl_buf *ret_answer, struct hl_err *err) HL_MUST_CHECK;
+/* As hl_peer_end(), and its cancel_fd was ours. May be called on a zeroed one, and twice. */
+void policy_sealer_end(struct hl_peer *sealer);
 
 struct sealer_claim {
 	const char *text;
@@ -42,7 +33,7 @@ struct sealer_claim {
 };
 
 /* is_right[i] for each of at most NOTE_SIGNATURES_MAX claims. */
-int policy_sealer_verify(struct sealer *sealer, const struct sealer_claim *claims, size_t n,
+int policy_sealer_verify(struct hl_peer *sealer, const struct sealer_claim *claims, size_t n,
     bool *is_right, struct hl_err *err) HL_MUST_CHECK;
 
 #endif

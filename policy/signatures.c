@@ -28,7 +28,7 @@ struct checking {
 	struct policy_arena *arena;
 	struct policy_findings *findings;
 	struct trust trust;
-	struct sealer sealer; /* started when the first signature is there */
+	struct hl_peer sealer; /* started when the first signature is there */
 	bool has_sealer;
 	struct revisions revisions;
 	bool has_revisions;

@@ -19,10 +19,10 @@
 
 #include "base/banned.h"
 
-/* hl-seal for one question, with signals held back: an interruption ends hl-seal at the terminal,
- * and we then clean up before it reaches us. */
+/* hl-seal for one question, with signals held back: an interruption ends the wait, and we clean up
+ * before it reaches us. */
 struct errand {
-	struct sealer sealer;
+	struct hl_peer sealer;
 	sigset_t before;
 	int passphrase_fd; /* of ours, or -1 */
 	enum seal_passphrase passphrase;
@@ -62,7 +62,7 @@ static int
 errand_begin(struct errand *errand, const struct policy_sign_request *request, int key_fd,
     struct hl_err *err)
 {
-	*errand = (struct errand){ .sealer = { .control = -1 }, .passphrase_fd = -1 };
+	*errand = (struct errand){ .passphrase_fd = -1 };
 	hold_signals(&errand->before);
 	if (open_passphrase(request, errand, err) != 0)
 		return -1;
@@ -98,7 +98,7 @@ ask_for_key(struct errand *errand, const struct policy_sign_request *request,
 	hl_wire_put_u8(&question, SEAL_KEYGEN);
 	hl_wire_put_u8(&question, (uint8_t)errand->passphrase);
 	hl_wire_put_string(&question, request->signer);
-	int status = policy_sealer_ask(&errand->sealer, &question, SEAL_MADE, &answer, err);
+	int status = hl_peer_ask(&errand->sealer, &question, SEAL_MADE, &answer, err);
 	hl_buf_done(&question);
 	if (status != 0)
 		return -1;
@@ -107,7 +107,7 @@ ask_for_key(struct errand *errand, const struct policy_sign_request *request,
 	if (hl_wire_is_complete(&wire) && len == NOTE_KEY_SIZE)
 		policy_note_key_init(ret_key, request->signer, bytes);
 	else
-		status = hl_err_set(err, HLS_13, "hl-seal sent a malformed answer");
+		status = hl_peer_malformed(&errand->sealer, err);
 	hl_buf_done(&answer);
 	return status;
 }
@@ -261,7 +261,7 @@ ask_for_signature(const struct policy_sign_request *request, const struct hl_buf
 	hl_wire_put_u8(&question, (uint8_t)errand.passphrase);
 	hl_wire_put_bytes(&question, text->data, text->len);
 	if (status == 0)
-		status = policy_sealer_ask(&errand.sealer, &question, SEAL_SIGNED, &answer, err);
+		status = hl_peer_ask(&errand.sealer, &question, SEAL_SIGNED, &answer, err);
 	if (status == 0) {
 		status = take_signature(request, &answer, ret_made, err);
 		hl_buf_done(&answer);

@@ -242,6 +242,51 @@ for caller in $CALLERS; do
 done
 
 # ------------------------------------------------------------------------------------------------
+# An hl-seal that never answers, nor ends when it is told to: the launcher does. (What a shell starts
+# in the background ignores INT.)
+ended() { [ ! -e "/proc/$1" ]; }
+
+# hanging NAME STATUS SIGNAL ARGS...
+hanging() {
+	local name="$1, SIG$3" want=$2 signal=$3 pid seal status
+	shift 3
+	rm -f "$TMP/test/asked"
+	HERMES_LAUNCH_STATE=$TMP/state.hanging env --default-signal=INT "$LAUNCH" "$@" >"$TMP/hanging.out" 2>&1 &
+	pid=$!
+	if ! wait_until 10 test -s "$TMP/test/asked"; then
+		fail "$name: hl-seal is asked"
+		return
+	fi
+	seal=$(cat "$TMP/test/asked")
+	is "$name: it waits" "$(ended "$pid" || echo waits)" waits
+	kill -s "$signal" "$pid"
+	wait_until 10 ended "$pid"
+	is "$name: it ends" "$(ended "$pid" || echo waits)" ""
+	kill -KILL "$pid" 2>/dev/null
+	wait "$pid"
+	status=$?
+	is "$name: as what" "$status" "$want"
+	is "$name: hl-seal is gone" "$(ended "$seal" || echo there)" ""
+}
+mv "$TMP/test/hl-seal" "$TMP/test/away"
+cat >"$TMP/test/hl-seal" <<S
+#!/bin/bash
+trap '' TERM INT
+echo \$\$ >'$TMP/test/asked'
+while :; do read -r -t 1 -u 9 9<>'$TMP/test/quiet'; done
+S
+mkfifo "$TMP/test/quiet"
+chmod 755 "$TMP/test/hl-seal"
+for signal in TERM INT; do
+	hanging "run" 125 "$signal" -p "$base" -- true
+	like "run, SIG$signal: it says so" "$(cat "$TMP/hanging.out")" '^hermes-launch: .*interrupted.*\[HLS-13\]'
+	hanging "sign" $((128 + $(kill -l "$signal"))) "$signal" policy sign --key one "$base"
+done
+rm "$TMP/test/hl-seal"
+mv "$TMP/test/away" "$TMP/test/hl-seal"
+status_is "one that answers is believed" 0 env HERMES_LAUNCH_STATE="$TMP/state.hanging" "$LAUNCH" -p "$base" -- true
+
+# ------------------------------------------------------------------------------------------------
 # What is secret
 cd "$keys" || exit 1
 mkfifo "$TMP/fifo"

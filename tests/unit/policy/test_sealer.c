@@ -33,7 +33,7 @@ verify_with(const void *answer, size_t len, bool is_right[2])
 {
 	const struct sealer_claim claims[2] = { { "a\n", 2, &key, signature },
 		{ "b\n", 2, &key, signature } };
-	struct sealer sealer = { .answer_ms = 1000 };
+	struct hl_peer sealer = { .kind = &policy_sealer, .cancel_fd = -1, .answer_ms = 1000 };
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -115,7 +115,7 @@ ask_script(const char *text, int status[2], bool is_right[2])
 		{ "b\n", 2, &key, signature } };
 	char path[] = "/tmp/hl-seal.XXXXXX";
 	const struct sealer_start start = { path, -1, -1 };
-	struct sealer sealer;
+	struct hl_peer sealer;
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
@@ -160,6 +160,43 @@ one_that_never_answers_is_given_up(void **state)
 	assert_in_range(ms, 1000, 10000);
 }
 
+/* Signals that the caller holds back; the one that it ignores is not to end anything. */
+static void
+a_signal_that_is_held_back_ends_the_wait(void **state)
+{
+	static const struct {
+		int number;
+		void (*action)(int);
+		bool is_held, is_ended;
+	} rows[] = { { SIGTERM, SIG_DFL, true, true }, { SIGINT, SIG_DFL, true, true },
+		{ SIGHUP, SIG_IGN, true, false }, { SIGUSR1, SIG_DFL, true, false },
+		{ SIGTERM, SIG_IGN, false, false } };
+	int status[2];
+	bool is_right[2];
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		sigset_t set, before, waiting;
+		sigemptyset(&set);
+		if (rows[i].is_held)
+			sigaddset(&set, rows[i].number);
+		assert_int_equal(sigprocmask(SIG_BLOCK, &set, &before), 0);
+		assert_true(signal(rows[i].number, rows[i].action) != SIG_ERR);
+		assert_int_equal(kill(getpid(), rows[i].number), 0);
+		/* Would end when it is told to; half a second is waited for an answer. */
+		uint64_t ms = ask_script("#!/bin/sh\nexec sleep 60\n", status, is_right);
+		assert_int_equal(status[0], -1);
+		assert_int_equal(err.code, HLS_13);
+		assert_in_range(ms, rows[i].is_ended ? 0 : 500, rows[i].is_ended ? 499 : 10000);
+		/* It is there for the caller. */
+		assert_int_equal(sigpending(&waiting), 0);
+		assert_int_equal(sigismember(&waiting, rows[i].number), rows[i].is_held);
+		assert_true(signal(rows[i].number, SIG_IGN) != SIG_ERR);
+		assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+		assert_true(signal(rows[i].number, SIG_DFL) != SIG_ERR);
+	}
+}
+
 static void
 one_that_answers_half_is_given_up(void **state)
 {
@@ -199,7 +236,7 @@ nothing_is_left_of_one_that_did_not_start(void **state)
 {
 	const struct sealer_start start = { "/nonexistent/hl-seal", -1, -1 };
 	struct rlimit before, none;
-	struct sealer sealer;
+	struct hl_peer sealer;
 
 	(void)state;
 	int lowest = dup(0);
@@ -339,6 +376,7 @@ main(void)
 		cmocka_unit_test(answers_that_are_none_are_not_believed),
 		cmocka_unit_test(a_failure_may_have_codes_of_signing_only),
 		cmocka_unit_test(one_that_never_answers_is_given_up),
+		cmocka_unit_test(a_signal_that_is_held_back_ends_the_wait),
 		cmocka_unit_test(one_that_answers_half_is_given_up),
 		cmocka_unit_test(one_that_answers_is_believed),
 		cmocka_unit_test(nothing_is_left_of_one_that_did_not_start),
