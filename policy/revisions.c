@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/banned.h"
@@ -24,6 +25,8 @@ static const char head[] = "hermes-launch/revisions/v1\n";
 enum {
 	/* An id, a space, sixteen digits and a newline each. */
 	FILE_MAX = REVISIONS_MAX * (NOTE_POLICY_ID_MAX + 24) + 64,
+	/* Whoever holds the lock writes one small file; this is for a crowd, and a stopped one. */
+	LOCK_WAIT_MS = 5 * 1000,
 };
 
 void
@@ -237,19 +240,26 @@ write_at(int dir, const struct revisions *all, struct hl_err *err)
 	return 0;
 }
 
-/* The lock goes with its descriptor. */
+/* The lock goes with its descriptor. Never a blocking flock(2): a holder that was stopped (SIGSTOP)
+ * would stop everybody for ever. */
 static int
 open_lock(int dir, struct hl_err *err)
 {
-	int fd = openat(dir, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	static const struct timespec nap = { 0, 5000000 };
+	const uint64_t end_ms = hl_now_mono_ms() + LOCK_WAIT_MS;
+	int fd HL_AUTO_FD = openat(dir, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	while (fd >= 0 && flock(fd, LOCK_EX) != 0) {
-		if (errno == EINTR)
-			continue;
-		hl_close_ptr(&fd);
-		fd = -1;
+	if (fd < 0)
+		return hl_err_sys(err, HLS_14, "cannot lock the state's '%s'", file_name);
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return hl_err_sys(err, HLS_14, "cannot lock the state's '%s'", file_name);
+		if (hl_now_mono_ms() >= end_ms)
+			return hl_err_set(err, HLS_14,
+			    "the state's '%s' is locked by another process", file_name);
+		nanosleep(&nap, NULL);
 	}
-	return fd >= 0 ? fd : hl_err_sys(err, HLS_14, "cannot lock the state's '%s'", file_name);
+	return hl_take_fd(&fd);
 }
 
 static int

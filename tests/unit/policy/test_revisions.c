@@ -1,6 +1,7 @@
 /*
  * The memory of revisions: whole or refused, never lower, and right when many write at once.
  */
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -97,6 +98,32 @@ many_at_once_lose_nothing(void **state)
 	assert_int_equal(remembered("crowd/all"), (WRITERS - 1) * 100 + ROUNDS);
 }
 
+/* By one that was stopped, say: what is to be written is an error, and what is not needs no lock.
+ */
+static void
+a_lock_that_is_held_is_not_waited_for_for_ever(void **state)
+{
+	struct revision seen = { .id = "locked", .revision = 2 };
+	char path[128];
+
+	(void)state;
+	raise_to("locked", 1);
+	snprintf(path, sizeof(path), "%s/revisions.lock", dir);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	raise_to("locked", 1);
+	const uint64_t begin = hl_now_mono_ms();
+	assert_int_equal(policy_revisions_raise(dir, &seen, 1, &err), -1);
+	assert_in_range(hl_now_mono_ms() - begin, 1000, 20000);
+	assert_int_equal(err.code, HLS_14);
+	assert_non_null(strstr(err.msg, "locked by another process"));
+	assert_int_equal(remembered("locked"), 1);
+	close(fd);
+	raise_to("locked", 2);
+	assert_int_equal(remembered("locked"), 2);
+}
+
 static void
 damaged_texts_are_refused(void **state)
 {
@@ -188,6 +215,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_grows_and_never_shrinks),
 		cmocka_unit_test(many_at_once_lose_nothing),
+		cmocka_unit_test(a_lock_that_is_held_is_not_waited_for_for_ever),
 		cmocka_unit_test(damaged_texts_are_refused),
 		cmocka_unit_test(what_others_can_write_is_refused),
 	};
