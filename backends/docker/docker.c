@@ -301,9 +301,9 @@ docker_start(const struct plan *plan, const struct lowered *lowered,
 		undo(run, &sandbox);
 		return -1;
 	}
-	run->early->helper.cancel_fd = -1; /* from now on signals are for the command */
+	run->early->helper.peer.cancel_fd = -1; /* from now on signals are for the command */
 	sandbox.stream = hl_take_fd(&run->early->helper.stream);
-	sandbox.pidfd = fcntl(run->early->helper.pidfd, F_DUPFD_CLOEXEC, 3);
+	sandbox.pidfd = fcntl(run->early->helper.peer.pidfd, F_DUPFD_CLOEXEC, 3);
 	sandbox.private_data = run;
 	*ret_sandbox = sandbox;
 	return 0;
@@ -387,7 +387,7 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 	int status = docker_helper_stop(&run->early->helper, &end, err);
 	if (status == 0) {
 		status = judge_end(run, &end, err);
-	} else if (run->early->helper.is_broken) {
+	} else if (run->early->helper.peer.is_broken) {
 		struct hl_err second = { 0 };
 		docker_helper_end(&run->early->helper);
 		if (remove_by_another(run, &second) < 0)

@@ -6,8 +6,6 @@
 #ifndef HL_BACKENDS_DOCKER_HELPER_H
 #define HL_BACKENDS_DOCKER_HELPER_H
 
-#include <sys/types.h>
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,18 +14,13 @@
 #include "base/base.h"
 
 struct docker_helper {
-	pid_t pid; /* 0 = none */
-	int pidfd, control, stream;
-	int cancel_fd;  /* of the plan; -1 = do not listen */
-	bool is_broken; /* it ended, or answered what nobody asked */
+	struct hl_peer peer;
+	int stream;
 };
 
+/* cancel_fd: of the plan; -1 = do not listen. */
 int docker_helper_start(struct docker_helper *helper, const char *path, int cancel_fd,
     struct hl_err *err) HL_MUST_CHECK;
-/* Sends request and reads the answer of type `want` into ret_answer, which the caller releases.
- * FAILED becomes the error that it says. */
-int docker_helper_ask(struct docker_helper *helper, const struct hl_buf *request,
-    enum engine_message want, struct hl_buf *ret_answer, struct hl_err *err) HL_MUST_CHECK;
 /* Closes its control socket, at which it removes what it made, and waits for it. */
 void docker_helper_end(struct docker_helper *helper);
 

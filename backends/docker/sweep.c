@@ -35,7 +35,7 @@ ask_list(struct docker_helper *helper, struct hl_strv *ret_items, struct hl_err 
 
 	hl_buf_init(&request, 64);
 	hl_wire_put_u8(&request, ENGINE_LIST);
-	int status = docker_helper_ask(helper, &request, ENGINE_LISTED, &answer, err);
+	int status = hl_peer_ask(&helper->peer, &request, ENGINE_LISTED, &answer, err);
 	hl_buf_done(&request);
 	if (status < 0)
 		return -1;
@@ -63,7 +63,7 @@ engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
 	/* A list that was refused is no list, however much of it was read. */
 	const size_t len = status == 0 ? items.len : 0;
 	/* One that cannot be removed does not keep the others; it is told behind them. */
-	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= len && !helper.is_broken;
+	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= len && !helper.peer.is_broken;
 	     i += ENGINE_LIST_FIELDS) {
 		if (!is_left(items.v[i + 2], items.v[i + 3]))
 			continue;

@@ -35,8 +35,8 @@ test_missing_program(void **state)
 	assert_int_equal(docker_helper_start(&helper, "/nonexistent/hl-engine", -1, &err), -1);
 	assert_string_equal(hl_code_info(err.code)->id, "HLB-59");
 	assert_non_null(strstr(err.msg, "No such file"));
-	assert_int_equal(helper.pid, 0);
-	assert_int_equal(helper.control, -1);
+	assert_int_equal(helper.peer.pid, 0);
+	assert_int_equal(helper.peer.control, -1);
 }
 
 static void

@@ -283,7 +283,7 @@ test_engine_and_image_are_asked_once(void **state)
 	assert_int_equal(times_asked(f, "/_ping"), 2);
 	/* One that nothing was started with is ended. */
 	assert_int_equal(backend_docker.reach(&f->plan, &f->plan.early, &f->err), 0);
-	const pid_t helper = f->plan.early->helper.pid;
+	const pid_t helper = f->plan.early->helper.peer.pid;
 	backend_docker.abandon(f->plan.early);
 	f->plan.early = NULL;
 	assert_int_equal(kill(helper, 0), -1);
