@@ -184,6 +184,10 @@ void hl_buf_printable(struct hl_buf *buf, const char *string, size_t len);
 void hl_buf_hex(struct hl_buf *buf, const void *bytes, size_t len);
 /* RFC 4648, 4: with padding, in one line. */
 void hl_buf_base64(struct hl_buf *buf, const unsigned char *bytes, size_t len);
+/* The reverse, one text for one value: whole groups, padding at the end alone, no bit left over. At
+ * most max bytes are written; *ret_len is the number of all of them. False: it is no base64. */
+bool hl_base64_read(const char *text, size_t len, unsigned char *bytes, size_t max,
+    size_t *ret_len) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
  * struct hl_strv: a NULL-terminated vector of owned strings, with a maximum and a sticky error

@@ -32,6 +32,62 @@ hl_buf_base64(struct hl_buf *buf, const unsigned char *bytes, size_t len)
 	}
 }
 
+static int
+digit_of(char byte)
+{
+	if (byte >= 'A' && byte <= 'Z')
+		return byte - 'A';
+	if (byte >= 'a' && byte <= 'z')
+		return byte - 'a' + 26;
+	if (byte >= '0' && byte <= '9')
+		return byte - '0' + 52;
+	if (byte == '+')
+		return 62;
+	return byte == '/' ? 63 : -1;
+}
+
+/* Four characters into at most three bytes; 0 = they are none. */
+static size_t
+read_group(const char text[4], unsigned char out[3])
+{
+	size_t n = text[3] != '=' ? 3 : text[2] != '=' ? 2 : 1;
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		int digit = i <= n ? digit_of(text[i]) : 0;
+		if (digit < 0)
+			return 0;
+		bits = bits << 6 | (uint32_t)digit;
+	}
+	/* Bits that no byte takes are zero. */
+	if ((bits & (n == 3 ? 0U : n == 2 ? 0xffU : 0xffffU)) != 0)
+		return 0;
+	out[0] = (unsigned char)(bits >> 16);
+	out[1] = (unsigned char)(bits >> 8);
+	out[2] = (unsigned char)bits;
+	return n;
+}
+
+bool
+hl_base64_read(const char *text, size_t len, unsigned char *bytes, size_t max, size_t *ret_len)
+{
+	size_t done = 0;
+
+	if (len % 4 != 0)
+		return false;
+	for (size_t at = 0; at < len; at += 4) {
+		unsigned char group[3];
+		size_t n = read_group(text + at, group);
+		if (n == 0 || (n < 3 && at + 4 < len))
+			return false;
+		for (size_t i = 0; i < n; i++, done++)
+			if (done < max)
+				bytes[done] = group[i];
+	}
+	*ret_len = done;
+	return true;
+}
+
 static void
 json_point(struct hl_buf *buf, const char *bytes, size_t n, uint32_t point)
 {

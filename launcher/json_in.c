@@ -139,53 +139,21 @@ json_in_u64(const json_t *object, const char *name, uint64_t max, uint64_t *ret_
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * base64 (RFC 4648 section 4): whole groups, padding where it belongs, no bits left over
- */
-static int
-digit(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-static int
-put_group(const char *group, bool is_last, struct hl_buf *out)
-{
-	unsigned bits = 0, digits = 4;
-	unsigned char bytes[3];
-
-	while (is_last && digits > 2 && group[digits - 1] == '=')
-		digits--;
-	for (unsigned i = 0; i < 4; i++) {
-		int value = i < digits ? digit(group[i]) : 0;
-		if (value < 0)
-			return -1;
-		bits = bits << 6 | (unsigned)value;
-	}
-	bytes[0] = (unsigned char)(bits >> 16);
-	bytes[1] = (unsigned char)(bits >> 8 & 255U);
-	bytes[2] = (unsigned char)(bits & 255U);
-	if ((digits == 3 && bytes[2] != 0) || (digits == 2 && bytes[1] != 0))
-		return -1;
-	hl_buf_put(out, bytes, digits - 1);
-	return 0;
-}
-
-static int
+/* Piece by piece: padding ends a text, and so does a piece that is not full. */
+static bool
 put_base64(const char *text, size_t len, struct hl_buf *out)
 {
-	if (len % 4 != 0)
-		return -1;
-	for (size_t i = 0; i < len; i += 4)
-		if (put_group(text + i, i + 4 == len, out) != 0)
-			return -1;
-	return 0;
+	unsigned char bytes[3072];
+	size_t n = 0;
+
+	for (size_t piece; len > 0; text += piece, len -= piece) {
+		piece = len < sizeof(bytes) / 3 * 4 ? len : sizeof(bytes) / 3 * 4;
+		if (!hl_base64_read(text, piece, bytes, sizeof(bytes), &n) ||
+		    (piece < len && n < sizeof(bytes)))
+			return false;
+		hl_buf_put(out, bytes, n);
+	}
+	return true;
 }
 
 int
@@ -197,7 +165,7 @@ json_in_bytes(const json_t *value, struct hl_buf *out, struct hl_err *err)
 		text = json_object_get(value, "b64");
 		if (!json_is_string(text) || json_object_size(value) != 1)
 			return malformed(err, "b64", "the only member of bytes");
-		if (put_base64(json_string_value(text), json_string_length(text), out) != 0)
+		if (!put_base64(json_string_value(text), json_string_length(text), out))
 			return malformed(err, "b64", "base64");
 		return hl_buf_check(out, "bytes", err);
 	}

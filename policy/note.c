@@ -18,66 +18,6 @@ enum {
 };
 
 /* ------------------------------------------------------------------------------------------------
- * Base 64 (RFC 4648, 4): one text for one value
- */
-static int
-digit_of(char byte)
-{
-	if (byte >= 'A' && byte <= 'Z')
-		return byte - 'A';
-	if (byte >= 'a' && byte <= 'z')
-		return byte - 'a' + 26;
-	if (byte >= '0' && byte <= '9')
-		return byte - '0' + 52;
-	if (byte == '+')
-		return 62;
-	return byte == '/' ? 63 : -1;
-}
-
-/* Four characters into at most three bytes; 0 = they are none. */
-static size_t
-read_group(const char text[4], unsigned char out[3])
-{
-	size_t n = text[3] != '=' ? 3 : text[2] != '=' ? 2 : 1;
-	uint32_t bits = 0;
-
-	for (size_t i = 0; i < 4; i++) {
-		int digit = i <= n ? digit_of(text[i]) : 0;
-		if (digit < 0)
-			return 0;
-		bits = bits << 6 | (uint32_t)digit;
-	}
-	/* Bits that no byte takes are zero. */
-	if ((bits & (n == 3 ? 0U : n == 2 ? 0xffU : 0xffffU)) != 0)
-		return 0;
-	out[0] = (unsigned char)(bits >> 16);
-	out[1] = (unsigned char)(bits >> 8);
-	out[2] = (unsigned char)bits;
-	return n;
-}
-
-/* At most max bytes; *ret_len is the number of all of them. False: it is no base 64. */
-static bool
-read_base64(const char *text, size_t len, unsigned char *bytes, size_t max, size_t *ret_len)
-{
-	size_t done = 0;
-
-	if (len == 0 || len % 4 != 0)
-		return false;
-	for (size_t at = 0; at < len; at += 4) {
-		unsigned char group[3];
-		size_t n = read_group(text + at, group);
-		if (n == 0 || (n < 3 && at + 4 < len))
-			return false;
-		for (size_t i = 0; i < n; i++, done++)
-			if (done < max)
-				bytes[done] = group[i];
-	}
-	*ret_len = done;
-	return true;
-}
-
-/* ------------------------------------------------------------------------------------------------
  * Keys
  */
 bool
@@ -145,7 +85,7 @@ policy_note_key_parse(const char *text, size_t len, struct note_key *ret_key, st
 	if (!policy_note_is_key_name(text, name_len))
 		return not_a_key(err, "has a name that no key of ours can have");
 	const char *base64 = text + name_len + sizeof(id) + 1;
-	if (!read_base64(base64, (size_t)(text + len - base64), bytes, sizeof(bytes), &n) ||
+	if (!hl_base64_read(base64, (size_t)(text + len - base64), bytes, sizeof(bytes), &n) ||
 	    n != sizeof(bytes) || bytes[0] != ED25519)
 		return not_a_key(err, "is not one of Ed25519");
 	memcpy(name, text, name_len);
@@ -230,7 +170,8 @@ parse_signature(const char *line, size_t len, struct note_signature *ret_signatu
 	signature.name_len = (size_t)(space - signature.name);
 	if (!is_foreign_name(signature.name, signature.name_len))
 		return not_a_note(err, "a signature line has no name, or one that no key can have");
-	if (!read_base64(space + 1, (size_t)(line + len - space - 1), bytes, sizeof(bytes), &n) ||
+	if (!hl_base64_read(space + 1, (size_t)(line + len - space - 1), bytes, sizeof(bytes),
+		&n) ||
 	    n <= NOTE_ID_SIZE || n > SIGNATURE_BYTES_MAX)
 		return not_a_note(err, "a signature is not in base 64, or too short or too long");
 	memcpy(signature.id, bytes, NOTE_ID_SIZE);

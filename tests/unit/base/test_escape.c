@@ -132,6 +132,56 @@ test_hex(void **state)
 	hl_buf_done(&out);
 }
 
+/* One text for one value. */
+static void
+test_base64(void **state)
+{
+	static const struct {
+		const char *text, *bytes;
+		int len; /* -1: refused */
+	} rows[] = { { "", "", 0 }, { "/w==", "\xff", 1 }, { "/wA=", "\xff\0", 2 },
+		{ "/wBh", "\xff\0a", 3 }, { "/wBhYg==", "\xff\0ab", 4 },
+		{ "+/AZaz09", "\xfb\xf0\x19\x6b\x3d\x3d", 6 }, { "/", "", -1 }, { "/w", "", -1 },
+		{ "/w=", "", -1 }, { "/wBhY", "", -1 }, { "/x==", "", -1 }, { "/wB=", "", -1 },
+		{ "/w==/w==", "", -1 }, { "/wA=/w==", "", -1 }, { "====", "", -1 },
+		{ "/===", "", -1 }, { "/w=A", "", -1 }, { "=w==", "", -1 }, { "/w A", "", -1 },
+		{ "/w==\n", "", -1 }, { "_w==", "", -1 }, { "-w==", "", -1 },
+		{ "\xffw==", "", -1 } };
+	struct hl_buf text;
+	unsigned char all[256], bytes[256];
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		n = 99;
+		bool is_right =
+		    hl_base64_read(rows[i].text, strlen(rows[i].text), bytes, sizeof(bytes), &n);
+		assert_int_equal(is_right, rows[i].len >= 0);
+		if (is_right) {
+			assert_int_equal(n, rows[i].len);
+			assert_memory_equal(bytes, rows[i].bytes, n);
+		}
+	}
+	/* No more than there is room for, and the number of all. */
+	bytes[2] = 'x';
+	assert_true(hl_base64_read("/wBhYg==", 8, bytes, 2, &n));
+	assert_int_equal(n, 4);
+	assert_int_equal(bytes[2], 'x');
+	/* Each length and each byte, there and back. */
+	for (size_t i = 0; i < sizeof(all); i++)
+		all[i] = (unsigned char)i;
+	hl_buf_init(&text, 1024);
+	for (size_t len = 0; len <= sizeof(all); len++) {
+		hl_buf_reset(&text);
+		hl_buf_base64(&text, all + sizeof(all) - len, len);
+		assert_true(
+		    hl_base64_read(len > 0 ? text.data : "", text.len, bytes, sizeof(bytes), &n));
+		assert_int_equal(n, len);
+		assert_memory_equal(bytes, all + sizeof(all) - len, len);
+	}
+	hl_buf_done(&text);
+}
+
 int
 main(void)
 {
@@ -140,6 +190,7 @@ main(void)
 		cmocka_unit_test(test_printable),
 		cmocka_unit_test(test_shell_word),
 		cmocka_unit_test(test_hex),
+		cmocka_unit_test(test_base64),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

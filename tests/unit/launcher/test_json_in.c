@@ -166,8 +166,23 @@ test_base64(void **state)
 		hl_buf_done(&out);
 		json_decref(object);
 	}
-	json_t *more = parse("{\"b64\":\"\",\"x\":1}");
+	/* Longer than what is read at once; padding where one piece of it may end is padding
+	 * inside. */
+	static char text[8 * 4096 + 1];
 	struct hl_buf out;
+	for (size_t end = 4; end < sizeof(text); end += 4) {
+		memset(text, 'A', sizeof(text) - 1);
+		memcpy(text + end - 4, "QQ==", 4);
+		json_t *object = json_pack("{s:s}", "b64", text);
+		hl_buf_init(&out, sizeof(text));
+		bool is_last = end == sizeof(text) - 1;
+		assert_int_equal(json_in_bytes(object, &out, &err), is_last ? 0 : -1);
+		assert_true(!is_last || (out.len == (sizeof(text) - 1) / 4 * 3 - 2 &&
+					    out.data[out.len - 1] == 'A' && out.data[0] == '\0'));
+		hl_buf_done(&out);
+		json_decref(object);
+	}
+	json_t *more = parse("{\"b64\":\"\",\"x\":1}");
 	hl_buf_init(&out, 16);
 	assert_int_equal(json_in_bytes(more, &out, &err), -1);
 	hl_buf_done(&out);
