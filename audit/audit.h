@@ -138,13 +138,21 @@ struct audit_verify_result {
 int audit_verify(const char *state_dir, struct audit_verify_result *ret_result,
     struct hl_err *err) HL_MUST_CHECK;
 
-/* Calls line for each record, oldest first; text form is one line a person reads. */
+/* Text form is one line a person reads. */
 enum audit_format {
 	AUDIT_TEXT,
 	AUDIT_JSON
 };
 typedef int audit_line_fn(const char *line, size_t len, void *context);
-int audit_show(const char *state_dir, enum audit_format format, audit_line_fn *line, void *context,
+
+struct audit_view {
+	enum audit_format format;
+	const char *run;     /* whose records; NULL = all, and what is no record */
+	audit_line_fn *line; /* for each of them, oldest first */
+	void *context;
+};
+
+int audit_show(const char *state_dir, const struct audit_view *view,
     struct hl_err *err) HL_MUST_CHECK;
 
 #endif

@@ -18,9 +18,7 @@ enum {
 };
 
 struct show {
-	enum audit_format format;
-	audit_line_fn *line;
-	void *context;
+	const struct audit_view *view;
 	struct hl_buf text;
 	struct hl_buf clean;
 };
@@ -89,7 +87,7 @@ give(struct show *show, struct hl_err *err)
 	hl_buf_printable(&show->clean, show->text.data, show->text.len);
 	if (hl_buf_check(&show->clean, "a line of the audit log", err) != 0)
 		return -1;
-	if (show->line(show->clean.data, show->clean.len, show->context) != 0)
+	if (show->view->line(show->clean.data, show->clean.len, show->view->context) != 0)
 		return hl_err_set(err, HLA_01, "the audit log cannot be printed");
 	return 0;
 }
@@ -99,10 +97,17 @@ show_foreign(struct show *show, const struct line *line, struct hl_err *err)
 {
 	hl_buf_reset(&show->text);
 	hl_buf_putf(&show->text,
-	    show->format == AUDIT_JSON ? "{\"not_a_record\":{\"offset\":%llu,\"length\":%zu}}"
-				       : "       -  not a record: offset %llu, %zu bytes",
+	    show->view->format == AUDIT_JSON ? "{\"not_a_record\":{\"offset\":%llu,\"length\":%zu}}"
+					     : "       -  not a record: offset %llu, %zu bytes",
 	    (unsigned long long)line->offset, line->len);
 	return give(show, err);
+}
+
+static bool
+is_wanted(const struct audit_view *view, const struct frame *frame)
+{
+	return view->run == NULL || (frame->run != NULL && frame->run_len == strlen(view->run) &&
+					memcmp(frame->run, view->run, frame->run_len) == 0);
 }
 
 static int
@@ -112,9 +117,11 @@ show_line(struct show *show, const struct line *line, struct hl_err *err)
 
 	if (line->is_too_long || audit_line_classify(line->text, line->len) != LINE_RECORD ||
 	    !audit_frame_read(line->text, line->len, &frame))
-		return show_foreign(show, line, err);
+		return show->view->run == NULL ? show_foreign(show, line, err) : 0;
+	if (!is_wanted(show->view, &frame))
+		return 0;
 	hl_buf_reset(&show->text);
-	if (show->format == AUDIT_JSON) {
+	if (show->view->format == AUDIT_JSON) {
 		hl_buf_put(&show->text, line->text, line->len);
 	} else {
 		put_columns(&show->text, &frame);
@@ -136,10 +143,9 @@ show_segment(struct show *show, struct lines *lines, struct hl_err *err)
 }
 
 int
-audit_show(const char *state_dir, enum audit_format format, audit_line_fn *line, void *context,
-    struct hl_err *err)
+audit_show(const char *state_dir, const struct audit_view *view, struct hl_err *err)
 {
-	struct show show = { .format = format, .line = line, .context = context };
+	struct show show = { .view = view };
 	struct reader reader;
 	int rc = 0;
 

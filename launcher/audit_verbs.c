@@ -8,45 +8,12 @@
 
 #include "base/banned.h"
 
-/* The records of one run, or all. A quote in a command is escaped in the log, so that "run":"ID" is
- * a member wherever it stands; in the text form the id is the fifth word. */
-struct filter {
-	const char *run;
-	enum audit_format format;
-	bool has_any;
-};
-
-static bool
-is_of_run(const struct filter *filter, const char *line, size_t len)
-{
-	const char *at = line, *end = line + len;
-	size_t id_len = strlen(filter->run);
-	char member[64];
-
-	if (filter->format == AUDIT_JSON) {
-		int n = snprintf(member, sizeof(member), "\"run\":\"%.40s\"", filter->run);
-		return memmem(line, len, member, (size_t)n) != NULL;
-	}
-	for (int word = 0; at < end; word++) {
-		while (at < end && *at == ' ')
-			at++;
-		const char *space = memchr(at, ' ', (size_t)(end - at));
-		size_t word_len = (size_t)((space != NULL ? space : end) - at);
-		if (word == 4)
-			return word_len == id_len && memcmp(at, filter->run, id_len) == 0;
-		at += word_len;
-	}
-	return false;
-}
-
 static int
 print_line(const char *line, size_t len, void *context)
 {
-	struct filter *filter = context;
+	bool *has_any = context;
 
-	if (filter->run != NULL && !is_of_run(filter, line, len))
-		return 0;
-	filter->has_any = true;
+	*has_any = true;
 	return fwrite(line, 1, len, stdout) == len && putchar('\n') != EOF ? 0 : -1;
 }
 
@@ -54,14 +21,17 @@ int
 verb_audit_show(const struct request *request)
 {
 	struct hl_err err;
-	struct filter filter = {
-		.run = request->run_id,
+	bool has_any = false;
+	const struct audit_view view = {
 		.format = request->format == FORMAT_JSON ? AUDIT_JSON : AUDIT_TEXT,
+		.run = request->run_id,
+		.line = print_line,
+		.context = &has_any,
 	};
 
-	if (audit_show(request->state_dir, filter.format, print_line, &filter, &err) != 0)
+	if (audit_show(request->state_dir, &view, &err) != 0)
 		return verb_fail(&err);
-	return filter.run == NULL || filter.has_any ? 0 : 1;
+	return view.run == NULL || has_any ? 0 : 1;
 }
 
 static void

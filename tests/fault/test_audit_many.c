@@ -99,7 +99,8 @@ test_many(void **state)
 	assert_int_equal(result.verdict, AUDIT_OK);
 	assert_int_equal(result.records, 1 + PROCESSES * RECORDS);
 	seen.is_in_order = true;
-	assert_int_equal(audit_show(log.state, AUDIT_JSON, see, &seen, &err), 0);
+	const struct audit_view view = { .format = AUDIT_JSON, .line = see, .context = &seen };
+	assert_int_equal(audit_show(log.state, &view, &err), 0);
 	assert_true(seen.is_in_order);
 	for (unsigned i = 0; i < PROCESSES; i++)
 		for (unsigned j = 0; j < RECORDS; j++)

@@ -162,8 +162,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		put_right(bytes, size);
 	put_file(place.segment, bytes, size);
 	free(bytes);
-	for (enum audit_format format = AUDIT_TEXT; format <= AUDIT_JSON; format++)
-		HL_BUG_ON(audit_show(place.state, format, look, &format, &err) != 0);
+	for (enum audit_format format = AUDIT_TEXT; format <= AUDIT_JSON; format++) {
+		const struct audit_view view = { .format = format,
+			.line = look,
+			.context = &format };
+		HL_BUG_ON(audit_show(place.state, &view, &err) != 0);
+	}
 	enum audit_verdict before = verdict_of();
 	bool is_appended = append();
 	enum audit_verdict after = verdict_of();

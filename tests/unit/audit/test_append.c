@@ -23,10 +23,58 @@ collect(const char *line, size_t len, void *context)
 static void
 show(const struct log *log, enum audit_format format, struct hl_buf *out)
 {
+	const struct audit_view view = { .format = format, .line = collect, .context = out };
 	struct hl_err err = { 0 };
 
 	hl_buf_reset(out);
-	assert_int_equal(audit_show(log->state, format, collect, out, &err), 0);
+	assert_int_equal(audit_show(log->state, &view, &err), 0);
+}
+
+/* Of one run: its own records, whatever others have in their texts. */
+static void
+test_show_one_run(void **state)
+{
+	static const char mine[] = "01JDV3ABCDEFGHJKMNPQRSTVWX",
+			  other[] = "01JDV3ABCDEFGHJKMNPQRSTVWY";
+	static const char *const runs[] = { mine, other, NULL };
+	struct log log;
+	struct hl_buf out;
+	struct hl_err err = { 0 };
+
+	(void)state;
+	log_make(&log);
+	hl_buf_init(&out, 1 << 20);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(runs); i++) {
+		const struct audit_open_request request = { .state_dir = log.state,
+			.run = runs[i],
+			.version = "0.1.0",
+			.may_create = true };
+		struct audit *audit = NULL;
+		if (audit_open(&request, &audit, &err) != 0)
+			fail_msg("audit_open: %s", err.msg);
+		/* A text that reads as a member, and as a word. */
+		log_append(audit, "\",\"run\":\"01JDV3ABCDEFGHJKMNPQRSTVWX\" "
+				  "01JDV3ABCDEFGHJKMNPQRSTVWX ");
+		audit_close(audit);
+	}
+	for (enum audit_format format = AUDIT_TEXT; format <= AUDIT_JSON; format++) {
+		static const struct {
+			const char *run;
+			size_t lines;
+		} rows[] = { { NULL, 4 }, { mine, 2 }, { other, 1 }, { "", 0 }, { "-", 0 },
+			{ "01JDV3ABCDEFGHJKMNPQRSTVW", 0 }, { "01JDV3ABCDEFGHJKMNPQRSTVWXX", 0 } };
+		for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+			const struct audit_view view = { format, rows[i].run, collect, &out };
+			size_t lines = 0;
+			hl_buf_reset(&out);
+			assert_int_equal(audit_show(log.state, &view, &err), 0);
+			for (size_t at = 0; at < out.len; at++)
+				lines += out.data[at] == '\n';
+			assert_int_equal(lines, rows[i].lines);
+		}
+	}
+	hl_buf_done(&out);
+	log_remove(&log);
 }
 
 static void
@@ -199,7 +247,7 @@ test_no_log(void **state)
 	assert_int_equal(err.code, HLA_07);
 	assert_int_equal(audit_verify(log.state, &result, &err), -1);
 	assert_int_equal(err.code, HLA_07);
-	assert_int_equal(audit_show(log.state, AUDIT_TEXT, collect, NULL, &err), -1);
+	assert_int_equal(audit_show(log.state, &(struct audit_view){ .line = collect }, &err), -1);
 	assert_int_equal(err.code, HLA_07);
 	snprintf(path, sizeof(path), "%s/%0300d", log.state, 0);
 	request.state_dir = path;
@@ -515,6 +563,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_show_one_run),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_private_files),
 		cmocka_unit_test(test_missing_directories),

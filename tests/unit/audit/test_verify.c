@@ -477,6 +477,7 @@ test_show_foreign(void **state)
 	static const char foreign[] = "\x1b]0;title\x07{\"v\":1}\n";
 	struct log log;
 	struct hl_buf bytes, out;
+	struct audit_view view = { .format = AUDIT_TEXT, .line = collect, .context = &out };
 	struct hl_err err = { 0 };
 
 	(void)state;
@@ -488,19 +489,28 @@ test_show_foreign(void **state)
 	size_t offset = bytes.len;
 	hl_buf_put(&bytes, foreign, sizeof(foreign) - 1);
 	file_write(log.segment, bytes.data, bytes.len);
-	assert_int_equal(audit_show(log.state, AUDIT_TEXT, collect, &out, &err), 0);
+	assert_int_equal(audit_show(log.state, &view, &err), 0);
 	assert_null(strchr(out.data, '\x1b'));
 	assert_non_null(strstr(out.data, "not a record: offset"));
 	hl_buf_reset(&out);
-	assert_int_equal(audit_show(log.state, AUDIT_JSON, collect, &out, &err), 0);
+	view.format = AUDIT_JSON;
+	assert_int_equal(audit_show(log.state, &view, &err), 0);
 	assert_null(strchr(out.data, '\x1b'));
 	char expected[96];
 	snprintf(expected, sizeof(expected), "{\"not_a_record\":{\"offset\":%zu,\"length\":%zu}}\n",
 	    offset, sizeof(foreign) - 2);
 	assert_non_null(strstr(out.data, expected));
 	assert_memory_equal(out.data, bytes.data, offset);
+	/* It is of no run. */
+	for (view.format = AUDIT_TEXT; view.format <= AUDIT_JSON; view.format++) {
+		view.run = "offset";
+		hl_buf_reset(&out);
+		assert_int_equal(audit_show(log.state, &view, &err), 0);
+		assert_int_equal(out.len, 0);
+	}
 	/* HLA-01: whoever takes the lines cannot. */
-	assert_int_equal(audit_show(log.state, AUDIT_TEXT, stop_at_once, NULL, &err), -1);
+	assert_int_equal(audit_show(log.state, &(struct audit_view){ .line = stop_at_once }, &err),
+	    -1);
 	assert_int_equal(err.code, HLA_01);
 	hl_buf_done(&bytes);
 	hl_buf_done(&out);
