@@ -171,16 +171,15 @@ each_name(int dir_fd, void (*see)(const char *name, void *context), void *contex
 	int HL_AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return hl_err_sys(err, HLA_01, "cannot open the directory of the audit log");
-	DIR *dir = fdopendir(fd);
+	DIR *dir HL_AUTO_DIR = fdopendir(fd);
 	if (dir == NULL)
 		return hl_err_sys(err, HLA_01, "cannot read the directory of the audit log");
 	hl_take_fd(&fd);
 	const struct dirent *entry;
-	for (errno = 0; (entry = readdir(dir)) != NULL; errno = 0)
+	int more;
+	while ((more = hl_dir_next(dir, &entry)) > 0)
 		see(entry->d_name, context);
-	int rc = errno == 0 ? 0 : hl_err_sys(err, HLA_01, "cannot read the audit log's directory");
-	closedir(dir);
-	return rc;
+	return more == 0 ? 0 : hl_err_sys(err, HLA_01, "cannot read the audit log's directory");
 }
 
 static bool

@@ -22,6 +22,7 @@
 
 #include <sys/types.h>
 
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -256,6 +257,10 @@ int hl_write_full(int fd, const void *bytes, size_t len) HL_MUST_CHECK;
 int hl_read_file(int fd, struct hl_buf *buf, const char *name, enum hl_code code,
     struct hl_err *err) HL_MUST_CHECK;
 int hl_fd_set_cloexec(int fd, bool on) HL_MUST_CHECK;
+/* 1: *ret_entry, until the next call; 0: there is no more; -1 with errno: the list breaks off. */
+int hl_dir_next(DIR *dir, const struct dirent **ret_entry) HL_MUST_CHECK;
+void hl_close_dir(DIR **dir);
+#define HL_AUTO_DIR __attribute__((cleanup(hl_close_dir)))
 
 /* ------------------------------------------------------------------------------------------------
  * Paths

@@ -104,3 +104,21 @@ hl_fd_set_cloexec(int fd, bool on)
 {
 	return fcntl(fd, F_SETFD, on ? FD_CLOEXEC : 0);
 }
+
+int
+hl_dir_next(DIR *dir, const struct dirent **ret_entry)
+{
+	errno = 0;
+	*ret_entry = readdir(dir);
+	return *ret_entry != NULL ? 1 : errno == 0 ? 0 : -1;
+}
+
+void
+hl_close_dir(DIR **dir)
+{
+	int saved = errno;
+
+	if (*dir != NULL)
+		closedir(*dir);
+	errno = saved;
+}

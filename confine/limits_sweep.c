@@ -36,16 +36,16 @@ sweep_dir(const char *base)
 	size_t removed = 0;
 
 	snprintf(path, sizeof(path), "%s/" CGROUP_OF_ALL, base);
-	DIR *dir = opendir(path);
+	DIR *dir HL_AUTO_DIR = opendir(path);
 	if (dir == NULL)
 		return 0;
 	const struct dirent *entry;
-	while ((entry = readdir(dir)) != NULL) {
+	/* What is behind a list that breaks off is swept another time. */
+	while (hl_dir_next(dir, &entry) > 0) {
 		if (entry->d_name[0] == '.' || is_young(dirfd(dir), entry->d_name))
 			continue;
 		removed += unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) == 0;
 	}
-	closedir(dir);
 	/* Of all launchers: goes with the last group. */
 	(void)!rmdir(path);
 	return removed;

@@ -291,12 +291,13 @@ static int
 leave_descriptors(struct run *run, struct hl_err *err)
 {
 	struct hl_err ignored;
-	struct dirent *entry;
-	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	DIR *dir HL_AUTO_DIR = opendir("/proc/self/fd");
+	int more;
 
 	if (dir == NULL)
 		return hl_err_sys(err, HLB_27, "cannot read '/proc/self/fd'");
-	while (errno = 0, (entry = readdir(dir)) != NULL) {
+	while ((more = hl_dir_next(dir, &entry)) > 0) {
 		uint64_t number;
 		if (hl_parse_u64(entry->d_name, STDERR_FILENO + 1, INT_MAX, &number, &ignored) != 0)
 			continue;
@@ -304,10 +305,7 @@ leave_descriptors(struct run *run, struct hl_err *err)
 		if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
 			close((int)number);
 	}
-	int cause = errno;
-	closedir(dir);
-	errno = cause;
-	if (cause != 0)
+	if (more < 0)
 		return hl_err_sys(err, HLB_27, "cannot read '/proc/self/fd'");
 	/* The one who made us writes the result. */
 	if (run->result_fd >= 0)

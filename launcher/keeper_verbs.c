@@ -29,19 +29,17 @@ list_names(const char *state_dir, struct hl_strv *ret_names, struct hl_err *err)
 		return errno == ENOENT ? 0
 				       : hl_err_sys(err, HLU_02,
 					     "cannot read the sessions in '%.200s'", state_dir);
-	DIR *dir = fdopendir(root);
+	DIR *dir HL_AUTO_DIR = fdopendir(root);
 	if (dir == NULL) {
 		close(root);
 		return hl_err_oom(err);
 	}
 	const struct dirent *entry;
-	while (errno = 0, (entry = readdir(dir)) != NULL)
+	int more;
+	while ((more = hl_dir_next(dir, &entry)) > 0)
 		if (keeper_check_name(entry->d_name, &ignored) == 0)
 			hl_strv_add(ret_names, entry->d_name);
-	int cause = errno;
-	closedir(dir);
-	errno = cause;
-	if (cause != 0)
+	if (more < 0)
 		return hl_err_sys(err, HLU_02, "cannot read the sessions in '%.200s'", state_dir);
 	hl_strv_sort(ret_names);
 	return hl_strv_check(ret_names, "sessions", err);

@@ -175,18 +175,18 @@ add_pattern(struct deny_list *list, const char *pattern, const struct deny_entry
 static void
 read_home(const char *home, struct deny_home *ret_home)
 {
-	DIR *dir = opendir(home);
+	DIR *dir HL_AUTO_DIR = opendir(home);
+	const struct dirent *entry;
+	int more;
 
 	ret_home->is_read = true;
 	ret_home->has_names = dir != NULL || errno == ENOENT;
 	hl_strv_init(&ret_home->names, DENY_HOME_NAMES_MAX);
 	if (dir == NULL)
 		return;
-	for (const struct dirent *entry; errno = 0, (entry = readdir(dir)) != NULL;)
+	while ((more = hl_dir_next(dir, &entry)) > 0)
 		hl_strv_add(&ret_home->names, entry->d_name);
-	bool is_whole = errno == 0 && !ret_home->names.failed;
-	closedir(dir);
-	if (!is_whole)
+	if (more < 0 || ret_home->names.failed)
 		ret_home->has_names = false;
 }
 

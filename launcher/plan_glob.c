@@ -130,7 +130,8 @@ walk_directory(struct glob_walk *walk, const char *rest, bool across, struct hl_
 		    PLAN_DENY_WALK_MAX, GLOB_DEPTH_MAX);
 		return hl_err_help(err, "put more of the path before the first '**'");
 	}
-	DIR *dir = opendir(name_of(walk));
+	const struct dirent *entry;
+	DIR *dir HL_AUTO_DIR = opendir(name_of(walk));
 	if (dir == NULL) {
 		walk->depth--;
 		if (errno == EACCES)
@@ -140,13 +141,11 @@ walk_directory(struct glob_walk *walk, const char *rest, bool across, struct hl_
 			    name_of(walk));
 		return 0;
 	}
-	int rc = 0;
-	errno = 0;
-	for (const struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL; errno = 0)
+	int rc = 0, more = 0;
+	while (rc == 0 && (more = hl_dir_next(dir, &entry)) > 0)
 		rc = visit(walk, entry, rest, across, err);
-	if (rc == 0 && errno != 0)
+	if (more < 0)
 		rc = hl_err_sys(err, HLU_10, "cannot read '%s' for fs.deny", name_of(walk));
-	closedir(dir);
 	walk->depth--;
 	return rc;
 }

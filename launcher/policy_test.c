@@ -247,24 +247,22 @@ test_examples(struct tester *tester, const struct request_items *files)
 static int
 find_tests(const char *dir, struct hl_strv *files, struct hl_err *err)
 {
-	struct dirent *entry;
+	const struct dirent *entry;
 	struct hl_strv found HL_AUTO(hl_strv_done) = { 0 };
-	DIR *stream = opendir(dir);
+	DIR *stream HL_AUTO_DIR = opendir(dir);
+	int more;
 
 	if (stream == NULL && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (stream == NULL)
 		return hl_err_sys(err, HLU_02, "cannot list '%.300s'", dir);
 	hl_strv_init(&found, REQUEST_ITEMS_MAX);
-	for (errno = 0; (entry = readdir(stream)) != NULL; errno = 0) {
+	while ((more = hl_dir_next(stream, &entry)) > 0) {
 		if (is_test_file(entry->d_name))
 			hl_strv_addf(&found, "%s%s%s", strcmp(dir, ".") == 0 ? "" : dir,
 			    strcmp(dir, ".") == 0 ? "" : "/", entry->d_name);
 	}
-	int cause = errno;
-	closedir(stream);
-	errno = cause;
-	if (cause != 0)
+	if (more < 0)
 		return hl_err_sys(err, HLU_02, "cannot list '%.300s'", dir);
 	hl_strv_sort(&found);
 	for (size_t i = 0; i < found.len; i++)

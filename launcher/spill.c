@@ -55,22 +55,21 @@ is_ours(const char *name)
 static void
 prune(int dir_fd)
 {
-	struct dirent *entry;
+	const struct dirent *entry;
 	struct stat st;
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir HL_AUTO_DIR = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL) {
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
-	while ((entry = readdir(dir)) != NULL)
+	while (hl_dir_next(dir, &entry) > 0)
 		if (is_ours(entry->d_name) &&
 		    fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode) && time(NULL) - st.st_mtime > KEEP_SECONDS)
 			unlinkat(dir_fd, entry->d_name, 0);
-	closedir(dir);
 }
 
 /* As it was made: outputs are the caller's alone. */

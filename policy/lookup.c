@@ -58,23 +58,22 @@ add(struct policy_file_list *list, const char *cwd, const char *path, const char
 static int
 add_host(struct policy_file_list *list, const char *dir, struct hl_err *err)
 {
+	const struct dirent *entry;
 	struct hl_strv found;
-	int result = 0;
-	DIR *stream = opendir(dir);
+	int result = 0, more;
+	DIR *stream HL_AUTO_DIR = opendir(dir);
 
 	if (stream == NULL && errno == ENOENT)
 		return 0;
 	if (stream == NULL)
 		return hl_err_sys(err, HLU_02, "cannot read the host policies in '%s'", dir);
 	hl_strv_init(&found, POLICY_LAYERS_MAX);
-	errno = 0;
-	for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+	while ((more = hl_dir_next(stream, &entry)) > 0) {
 		if (entry->d_name[0] != '.' && has_suffix(entry->d_name, ".yaml"))
 			hl_strv_addf(&found, "%s/%s", dir, entry->d_name);
 	}
-	if (errno != 0)
+	if (more < 0)
 		result = hl_err_sys(err, HLU_02, "cannot read the host policies in '%s'", dir);
-	closedir(stream);
 	hl_strv_sort(&found);
 	if (result == 0)
 		result = hl_strv_check(&found, "host policies", err);
@@ -147,21 +146,21 @@ add_named(struct policy_file_list *list, const struct policy_load_request *reque
 static bool
 is_closed(const char *dir)
 {
-	struct dirent *entry;
+	const struct dirent *entry;
 	struct hl_buf path;
 	bool is_empty = true;
 
 	hl_buf_init(&path, 4096);
 	hl_buf_putf(&path, "%s/.hermes", strcmp(dir, "/") == 0 ? "" : dir);
 	errno = ENAMETOOLONG;
-	DIR *stream = path.failed ? NULL : opendir(path.data);
+	DIR *stream HL_AUTO_DIR = path.failed ? NULL : opendir(path.data);
 	bool is_absent = stream == NULL && is_absence(errno);
 	hl_buf_done(&path);
 	if (stream == NULL)
 		return !is_absent;
-	while (is_empty && (entry = readdir(stream)) != NULL)
+	while (is_empty && hl_dir_next(stream, &entry) > 0)
 		is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	closedir(stream);
+	/* Also one in which nothing was seen before the list broke off. */
 	return is_empty;
 }
 

@@ -62,16 +62,14 @@ engine_endpoints(const char *state_dir, struct hl_strv *ret_endpoints, struct hl
 		path = NULL;
 		return hl_err_oom(err);
 	}
-	DIR *dir = opendir(path);
+	DIR *dir HL_AUTO_DIR = opendir(path);
 	if (dir == NULL && errno != ENOENT)
 		return hl_err_sys(err, HLB_57, "cannot list '%.300s'", path);
-	int status = 0;
-	for (errno = 0; dir != NULL && (entry = readdir(dir)) != NULL; errno = 0)
+	int more = 0;
+	while (dir != NULL && (more = hl_dir_next(dir, &entry)) > 0)
 		take_file(dirfd(dir), entry->d_name, ret_endpoints);
-	if (dir != NULL && errno != 0)
-		status = hl_err_sys(err, HLB_57, "cannot list '%.300s'", path);
-	if (dir != NULL)
-		closedir(dir);
+	if (more < 0)
+		return hl_err_sys(err, HLB_57, "cannot list '%.300s'", path);
 	hl_strv_sort(ret_endpoints);
-	return status != 0 ? status : hl_strv_check(ret_endpoints, "engines", err);
+	return hl_strv_check(ret_endpoints, "engines", err);
 }

@@ -120,15 +120,14 @@ write_runner(const struct plan *plan, struct hl_err *err)
 static bool
 is_empty_dir(const char *path)
 {
-	DIR *dir = opendir(path);
+	DIR *dir HL_AUTO_DIR = opendir(path);
 	const struct dirent *entry;
 	bool is_empty = dir != NULL;
+	int more = 0;
 
-	while (is_empty && (entry = readdir(dir)) != NULL)
+	while (is_empty && (more = hl_dir_next(dir, &entry)) > 0)
 		is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	if (dir != NULL)
-		closedir(dir);
-	return is_empty;
+	return is_empty && more == 0;
 }
 
 /* Nothing can be read through a cover, nor written: it is mounted read-only. */

@@ -80,22 +80,16 @@ add_entry(int root, const char *name, struct local_host *host, struct hl_err *er
 	return 0;
 }
 
-static void
-close_dir(DIR **dir)
-{
-	if (*dir != NULL)
-		closedir(*dir);
-}
-
 static int
 gather_entries(struct local_host *host, struct hl_err *err)
 {
-	HL_AUTO(close_dir) DIR *dir = opendir("/");
-	struct dirent *item;
+	DIR *dir HL_AUTO_DIR = opendir("/");
+	const struct dirent *item;
+	int more;
 
 	if (dir == NULL)
 		return hl_err_sys(err, HLB_27, "cannot list '/'");
-	while (errno = 0, (item = readdir(dir)) != NULL) {
+	while ((more = hl_dir_next(dir, &item)) > 0) {
 		if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0)
 			continue;
 		if (host->entries_len == ENTRIES_MAX)
@@ -103,7 +97,7 @@ gather_entries(struct local_host *host, struct hl_err *err)
 		if (add_entry(dirfd(dir), item->d_name, host, err) != 0)
 			return -1;
 	}
-	if (errno != 0)
+	if (more < 0)
 		return hl_err_sys(err, HLB_27, "cannot list '/'");
 	qsort(host->entries, host->entries_len, sizeof(*host->entries), compare_entries);
 	return 0;

@@ -180,6 +180,45 @@ test_cloexec(void **state)
 	assert_int_equal(hl_fd_set_cloexec(fd, true), -1);
 }
 
+/* The end of a list is told from a list that breaks off, whatever errno was before. */
+static void
+test_dir_next(void **state)
+{
+	char path[] = "/tmp/hl-dir.XXXXXX";
+	const struct dirent *entry;
+	unsigned n = 0;
+	int more;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	DIR *dir = opendir(path);
+	assert_non_null(dir);
+	errno = EIO;
+	while ((more = hl_dir_next(dir, &entry)) > 0) {
+		assert_true(strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+		errno = EIO;
+		n++;
+	}
+	assert_int_equal(more, 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(hl_dir_next(dir, &entry), 0);
+	errno = EIO;
+	hl_close_dir(&dir);
+	assert_int_equal(errno, EIO);
+	/* What stands behind the descriptor is no directory any longer. */
+	dir = opendir(path);
+	assert_non_null(dir);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(dup2(null, dirfd(dir)) >= 0);
+	close(null);
+	assert_int_equal(hl_dir_next(dir, &entry), -1);
+	assert_int_equal(errno, ENOTDIR);
+	hl_close_dir(&dir);
+	dir = NULL;
+	hl_close_dir(&dir);
+	assert_int_equal(rmdir(path), 0);
+}
+
 int
 main(void)
 {
@@ -189,6 +228,7 @@ main(void)
 		cmocka_unit_test(test_read_file),
 		cmocka_unit_test(test_ensure_std),
 		cmocka_unit_test(test_cloexec),
+		cmocka_unit_test(test_dir_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
