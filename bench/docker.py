@@ -11,9 +11,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "lib"))
-from rows import row  # noqa: E402
-from session import Peer  # noqa: E402
+from calls import BASH, asked, beside, start as session
+from rows import head, row
 
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 WARM_UP = 2
@@ -50,23 +49,32 @@ class Engine:
         subprocess.run([*self.docker, "rm", "--force", *containers], check=True, **QUIET)
 
 
-def launched(launcher, policy):
-    """until the command's first byte, and until nothing is left"""
-    begin = time.perf_counter()
-    run = subprocess.Popen([launcher, "-q", "--policy", policy, "--", "/bin/sh", "-c", "echo; read x; true"],
-                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    if os.read(run.stdout.fileno(), 1) != b"\n":
+def begun(launcher, policy):
+    """a run whose command writes one byte, and ends when its input does"""
+    return subprocess.Popen([launcher, "-q", "--policy", policy, "--", "/bin/sh", "-c", "echo; read x; true"],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def first_byte(*runs):
+    if any(os.read(run.stdout.fileno(), 1) != b"\n" for run in runs):
         sys.exit("a run failed")
-    started = time.perf_counter() - begin
+
+
+def end(*runs):
+    for run in runs:
+        run.stdin.close()
+    if any(run.wait() for run in runs):
+        sys.exit("a run failed")
+
+
+def launched(launcher, policy):
+    """until the command's first byte"""
     begin = time.perf_counter()
-    run.stdin.close()
-    run.wait()
-    return started, time.perf_counter() - begin
-
-
-def head(base):
-    print("| what | min ms | median ms | p95 ms | x %s |" % base)
-    print("|---|---|---|---|---|")
+    run = begun(launcher, policy)
+    first_byte(run)
+    took = time.perf_counter() - begin
+    end(run)
+    return took
 
 
 def start(launcher, policy, socket, rounds=30):
@@ -76,38 +84,30 @@ def start(launcher, policy, socket, rounds=30):
     for turn in range(rounds + WARM_UP):
         took, container = engine.start()
         engine.remove(container)
-        started, _ = launched(launcher, policy)
+        started = launched(launcher, policy)
         if turn >= WARM_UP:
             theirs.append(took)
             ours.append(started)
-    head("`docker run -d`")
+    head("`docker run -d`", 1e3, 95)
     row("`docker run -d` of the same container, idle", theirs, theirs, 1e3, 95)
     row("hermes-launch, to the command's first byte", ours, theirs, 1e3, 95)
 
 
 def calls(launcher, policy, socket, rounds=30):
     engine = Engine(launcher, policy, socket)
-    peer = Peer([launcher, "session", "-q", "--policy", policy])
-    peer.call("exec", command="true")
+    peer = session(launcher, policy)
     container = engine.start()[1]
-    theirs, kept, plain = [], [], []
-    for turn in range(rounds + WARM_UP):
-        took = [engine.call(container, "/bin/bash", "-c", "true")]
-        for how in ({"command": "true"}, {"argv": ["/bin/bash", "-c", "true"]}):
-            begin = time.perf_counter()
-            answer = peer.call("exec", **how)
-            took.append(time.perf_counter() - begin)
-            if answer.get("status") != 0:
-                sys.exit("a call failed: %r" % answer)
-        if turn >= WARM_UP:
-            for times, one in zip((theirs, kept, plain), took):
-                times.append(one)
+
+    def execute():
+        return engine.call(container, BASH, "-c", "true")
+
+    for _ in range(WARM_UP):
+        execute()
+        asked(peer, command="true")
+        asked(peer, argv=[BASH, "-c", "true"])
+    theirs, kept = beside("`docker exec bash -c true`", execute, peer, rounds, 1e3, 95)
     peer.end()
     engine.remove(container)
-    head("`docker exec`")
-    row("`docker exec bash -c true`", theirs, theirs, 1e3, 95)
-    row("session call, state kept", kept, theirs, 1e3, 95)
-    row("session call, argv", plain, theirs, 1e3, 95)
     print()
     print("a session call is %.0f times as fast as `docker exec`" % (
         statistics.median(theirs) / statistics.median(kept)))
@@ -124,15 +124,10 @@ def crowd(launcher, policy, socket, number=50):
         sys.exit("a client failed")
     engine.remove(*containers)
     begin = time.perf_counter()
-    runs = [subprocess.Popen([launcher, "-q", "--policy", policy, "--", "/bin/sh", "-c", "echo; read x; true"],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(number)]
-    if any(os.read(run.stdout.fileno(), 1) != b"\n" for run in runs):
-        sys.exit("a run failed")
+    runs = [begun(launcher, policy) for _ in range(number)]
+    first_byte(*runs)
     ours = time.perf_counter() - begin
-    for run in runs:
-        run.stdin.close()
-    if any(run.wait() for run in runs):
-        sys.exit("a run failed")
+    end(*runs)
     gone = time.perf_counter() - begin - ours
     print("%d at once: `docker run -d` %.1f s; hermes-launch %.1f s until every command had begun (%.2f x), "
           "%.1f s until nothing of them was left" % (number, theirs, ours, ours / theirs, gone))

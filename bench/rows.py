@@ -1,5 +1,13 @@
-"""A row of a table of times: the shortest, the median, a high one, and the ratio to what it is held against."""
+"""A table of times: the shortest, the median, a high one, and the ratio to what it is held against."""
 import statistics
+
+UNITS = {1e3: "ms", 1e6: "us"}
+
+
+def head(base, scale, percent):
+    unit = UNITS[scale]
+    print("| what | min %s | median %s | p%d %s | x %s |" % (unit, unit, percent, unit, base))
+    print("|---|---|---|---|---|")
 
 
 def row(name, times, base, scale, percent):

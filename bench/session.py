@@ -9,17 +9,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "lib"))
-from rows import row  # noqa: E402
-from session import Peer  # noqa: E402
-
-BASH = "/bin/bash"
-
-
-def start(launcher, policy):
-    peer = Peer([launcher, "session", "--policy", policy])
-    peer.call("exec", command="true")
-    return peer
+from calls import BASH, asked, beside, start
 
 
 def bare(command):
@@ -28,28 +18,10 @@ def bare(command):
     return time.perf_counter() - begin
 
 
-def asked(peer, **params):
-    begin = time.perf_counter()
-    answer = peer.call("exec", **params)
-    took = time.perf_counter() - begin
-    if answer.get("status") != 0:
-        sys.exit("a call failed: %r" % answer)
-    return took
-
-
 def calls(launcher, policy, rounds=300):
     peer = start(launcher, policy)
-    alone, kept, plain = [], [], []
-    for _ in range(rounds):
-        alone.append(bare("true"))
-        kept.append(asked(peer, command="true"))
-        plain.append(asked(peer, argv=["/bin/bash", "-c", "true"]))
+    beside("bare `bash -c true`", lambda: bare("true"), peer, rounds, 1e6, 99)
     peer.end()
-    print("| what | min us | median us | p99 us | x bare |")
-    print("|---|---|---|---|---|")
-    row("bare `bash -c true`", alone, alone, 1e6, 99)
-    row("session call, state kept", kept, alone, 1e6, 99)
-    row("session call, argv", plain, alone, 1e6, 99)
 
 
 def memory(pid):
