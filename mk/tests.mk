@@ -133,3 +133,8 @@ SOAK_SESSIONS ?= 50
 .PHONY: soak
 soak: all
 	SOAK_CALLS=$(SOAK_CALLS) SOAK_SESSIONS=$(SOAK_SESSIONS) bash tests/run/soak.sh
+
+# Two thousand calls over ten sessions in containers, while launchers are killed and the engine is ended.
+.PHONY: soak-docker
+soak-docker: all
+	SOAK_CALLS=2000 SOAK_SESSIONS=10 SOAK_RESTARTS=20 bash tests/run/docker_soak.sh

@@ -457,6 +457,19 @@ an_older_revision_is_refused(void **state)
 	assert_non_null(expect_accepted());
 }
 
+/* From root, who runs this test, to an ordinary caller. */
+static void
+give_away(const char *name)
+{
+	char path[256];
+
+	if (geteuid() != 0)
+		return;
+	stack_path(path, sizeof(path), name);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	s.request.caller = 65534;
+}
+
 /* Else whoever may name any file could take a layer's id. */
 static void
 a_signed_file_counts_on_signed_ones(void **state)
@@ -471,12 +484,7 @@ a_signed_file_counts_on_signed_ones(void **state)
 	stack_write("team.yaml", team, strlen(team));
 	write_signed(needs, 1);
 	/* Root's own files need nobody to vouch for them. */
-	if (geteuid() == 0) {
-		char path[256];
-		stack_path(path, sizeof(path), "team.yaml");
-		assert_int_equal(chown(path, 65534, 65534), 0);
-		s.request.caller = 65534;
-	}
+	give_away("team.yaml");
 	s.request.files = both;
 	s.request.files_len = 2;
 	write_trust("  org: {keys: [\"%s\"]}\n  task: {keys: [\"%s\"], unsigned: true}\n",
@@ -487,7 +495,12 @@ a_signed_file_counts_on_signed_ones(void **state)
 	assert_string_equal(expect_accepted(), "b.example");
 	remove_in("team.yaml.sig");
 	write_trust("  org: {unsigned: true}\n  task: {unsigned: true}\n");
+	/* What root's own file needs must be root's, too, or signed; what anybody's needs, anybody's. */
+	if (geteuid() == 0)
+		expect_refused("HLP-24");
+	give_away(org_file);
 	assert_null(expect_accepted());
+	remove_in(org_file);
 	s.request.files = &org_file;
 	s.request.files_len = 1;
 	s.request.caller = getuid();
