@@ -128,8 +128,10 @@ class Peer:
 
     def end(self, seconds=15):
         """closes standard input and waits; the exit status"""
-        if not self.process.stdin.closed:
+        try:
             self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # nobody reads any more what had not been written
         while self.step(0.2):
             pass
         try:

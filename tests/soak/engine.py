@@ -92,7 +92,7 @@ class Worker(threading.Thread):
         super().__init__(daemon=True)
         self.begin, self.engine, self.calls, self.chance = start, engine, calls, random.Random(seed)
         self.seed, self.peer, self.wrong, self.killed, self.lost = seed, None, [], 0, 0
-        self.ran, self.perhaps = [], []
+        self.ran, self.perhaps, self.is_through = [], [], False
 
     def open(self):
         """a session that answers; while the engine is out there is none"""
@@ -144,6 +144,7 @@ class Worker(threading.Thread):
                 self.open()
             self.one(number)
         self.close()
+        self.is_through = True
 
 
 def sleepers():
@@ -189,6 +190,7 @@ def main(launcher, policy, engine, calls, sessions, restarts, seed):
         worker.join()
     print("# %d launchers killed, %d engines ended, %d calls lost with them" % (
         sum(worker.killed for worker in workers), len(engine.outages), sum(worker.lost for worker in workers)))
+    ok("each conversation came to its end", all(worker.is_through for worker in workers))
     ok("the engine was ended under the sessions", len(engine.outages) > 0)
     is_("%d calls over %d sessions end as they must" % (calls, sessions),
         [json.dumps(wrong) for worker in workers for wrong in worker.wrong][:3], [])
