@@ -102,6 +102,16 @@ settle_home(struct policy *policy, struct policy_value *value, struct hl_err *er
 	return 0;
 }
 
+/* Under the strict profile no capability is of use: those of another layer lie dormant, as one file
+ * that has both is an error (check.c). */
+static bool
+are_caps_useless(const struct policy *policy)
+{
+	const struct policy_state *seccomp = &policy->states[POLICY_PROCESS_SECCOMP_PROFILE];
+
+	return seccomp->is_bounded && seccomp->bound == 0;
+}
+
 static int
 settle_list(struct policy *policy, enum policy_field field, struct hl_err *err)
 {
@@ -124,6 +134,10 @@ settle_list(struct policy *policy, enum policy_field field, struct hl_err *err)
 			return hl_err_oom(err);
 		if (items.len > 0)
 			state->origin = state->bound_origin;
+	}
+	if (field == POLICY_PROCESS_CAPS && items.len > 0 && are_caps_useless(policy)) {
+		items.len = 0;
+		state->origin = policy->states[POLICY_PROCESS_SECCOMP_PROFILE].bound_origin;
 	}
 	state->items = items;
 	return 0;

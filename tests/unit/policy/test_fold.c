@@ -322,6 +322,10 @@ contradictions_inside_one_file(void **state)
 	/* Across layers it is nobody's mistake: strict simply makes the capability useless. */
 	expect_two(BASE "process: {caps: [CHOWN]}\n",
 	    HEAD "process: {seccomp: {profile: strict}}\n");
+	assert_int_equal(policy_get(t.policy, POLICY_PROCESS_CAPS)->items_len, 0);
+	expect_two(BASE "process: {caps: [CHOWN]}\n",
+	    HEAD "process: {seccomp: {profile: default}}\n");
+	assert_int_equal(policy_get(t.policy, POLICY_PROCESS_CAPS)->items_len, 1);
 }
 
 static void
