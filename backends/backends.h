@@ -272,14 +272,16 @@ const char *lowered_string(struct lowered *lowered, const char *string);
  */
 
 /* How an override of an option is judged. What the words mean is told in
- * launcher/conflicts_docker.c; which row of a policy it is held against is the setting's control.
+ * launcher/conflicts_engine.c; which row of a policy it is held against is the setting's control.
  */
 enum engine_rule {
 	ENGINE_RULE_UNKNOWN,  /* the option is in no table */
 	ENGINE_RULE_OWNED,    /* the launcher writes it: two writers of one setting */
 	ENGINE_RULE_FLOOR,    /* never, in no mode */
 	ENGINE_RULE_LOOSENS,  /* always past a bound; of a boolean: true is, false says nothing */
+	ENGINE_RULE_GUARDS,   /* the other way round: false is past a bound, true says nothing */
 	ENGINE_RULE_OPAQUE,   /* cannot be compared with any bound */
+	ENGINE_RULE_PRIVATE,  /* the same, and its value may be a secret */
 	ENGINE_RULE_HARMLESS, /* no effect on a sandbox of ours: left out */
 	ENGINE_RULE_KEPT,     /* no control touches it: goes to the engine */
 	ENGINE_RULE_NUMBER_KEPT, /* the same, when it is a plain number */
@@ -292,6 +294,8 @@ enum engine_rule {
 	ENGINE_RULE_CPUSET,
 	ENGINE_RULE_DEVICE,
 	ENGINE_RULE_ENV,
+	ENGINE_RULE_ENV_MERGE,
+	ENGINE_RULE_ENV_UNSET,
 	ENGINE_RULE_GROUP,
 	ENGINE_RULE_LABEL,
 	ENGINE_RULE_LOG_DRIVER,
@@ -311,8 +315,11 @@ enum engine_rule {
 	ENGINE_RULE_SYSCTL,
 	ENGINE_RULE_TMPFS,
 	ENGINE_RULE_ULIMIT,
+	ENGINE_RULE_UMASK,
 	ENGINE_RULE_USER,
 	ENGINE_RULE_VOLUME,
+	ENGINE_RULE_WORD, /* one of a few words, each with its own answer */
+	ENGINE_RULE_ZONE,
 	ENGINE_RULE_MAX
 };
 

@@ -18,6 +18,7 @@ static const struct {
 	    struct engine_settings *ret_settings, struct hl_err *err);
 } grammars[] = {
 	{ "docker", docker_args_parse },
+	{ "podman", podman_args_parse },
 };
 
 int

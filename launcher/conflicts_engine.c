@@ -109,6 +109,16 @@ rule_loosens(struct judge *judge, const struct ask *ask, const struct engine_set
 }
 
 static int
+rule_guards(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	if (strcmp(setting->value, "true") == 0) {
+		conflict_note(judge, ask, "changes nothing");
+		return 0;
+	}
+	return engine_looser(judge, ask, setting, setting->control);
+}
+
+static int
 rule_opaque(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
 {
 	return engine_opaque(judge, ask, setting, setting->control);
@@ -135,7 +145,9 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 	[ENGINE_RULE_OWNED] = rule_owned,
 	[ENGINE_RULE_FLOOR] = rule_floor,
 	[ENGINE_RULE_LOOSENS] = rule_loosens,
+	[ENGINE_RULE_GUARDS] = rule_guards,
 	[ENGINE_RULE_OPAQUE] = rule_opaque,
+	[ENGINE_RULE_PRIVATE] = rule_opaque,
 	[ENGINE_RULE_HARMLESS] = rule_harmless,
 	[ENGINE_RULE_KEPT] = rule_kept,
 	[ENGINE_RULE_NUMBER_KEPT] = rule_number_kept,
@@ -148,6 +160,8 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 	[ENGINE_RULE_CPUSET] = rule_cpuset,
 	[ENGINE_RULE_DEVICE] = rule_device,
 	[ENGINE_RULE_ENV] = rule_env,
+	[ENGINE_RULE_ENV_MERGE] = rule_env_merge,
+	[ENGINE_RULE_ENV_UNSET] = rule_env_unset,
 	[ENGINE_RULE_GROUP] = rule_group,
 	[ENGINE_RULE_LABEL] = rule_label,
 	[ENGINE_RULE_LOG_DRIVER] = rule_log_driver,
@@ -167,13 +181,30 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 	[ENGINE_RULE_SYSCTL] = rule_sysctl,
 	[ENGINE_RULE_TMPFS] = rule_tmpfs,
 	[ENGINE_RULE_ULIMIT] = rule_ulimit,
+	[ENGINE_RULE_UMASK] = rule_umask,
 	[ENGINE_RULE_USER] = rule_user,
 	[ENGINE_RULE_VOLUME] = rule_volume,
+	[ENGINE_RULE_WORD] = rule_word,
+	[ENGINE_RULE_ZONE] = rule_zone,
 };
 
 /* ------------------------------------------------------------------------------------------------
  * All of them
  */
+static bool
+names_a_variable(enum engine_rule rule)
+{
+	return rule == ENGINE_RULE_ENV || rule == ENGINE_RULE_ENV_MERGE ||
+	       rule == ENGINE_RULE_ENV_UNSET;
+}
+
+bool
+engine_is_hidden(enum engine_rule rule)
+{
+	return names_a_variable(rule) || rule == ENGINE_RULE_UNKNOWN || rule == ENGINE_RULE_OWNED ||
+	       rule == ENGINE_RULE_ANNOTATION || rule == ENGINE_RULE_PRIVATE;
+}
+
 /* "--engine-arg=--cap-add=SYS_ADMIN"; of a variable, of what nobody knows and of what is the
  * launcher's own whatever its value (a health check, an option of a log driver) only the name.
  * Behind a blank there is no value of an option, but perhaps a second one: "--memory=1g -e
@@ -181,10 +212,8 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 static void
 put_asked(const struct engine_setting *setting, char *asked, size_t size)
 {
-	bool is_env = setting->rule == ENGINE_RULE_ENV;
-	bool is_hidden = is_env || setting->rule == ENGINE_RULE_UNKNOWN ||
-			 setting->rule == ENGINE_RULE_OWNED ||
-			 setting->rule == ENGINE_RULE_ANNOTATION;
+	bool is_hidden = engine_is_hidden(setting->rule);
+	bool is_env = names_a_variable(setting->rule) && !setting->is_bool;
 	size_t len = is_env ? strcspn(setting->value, "=") : 0;
 	char shown[257];
 

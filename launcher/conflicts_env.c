@@ -155,6 +155,40 @@ judge_env(struct judge *judge, const struct ask *ask, const char *text)
 	return judge_value(judge, ask, name, equals + 1);
 }
 
+/* A value made of what the image brings: the name is judged, the value nobody can. */
+int
+rule_env_merge(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	const struct cause cause = { .cause = CAUSE_OPAQUE,
+		.control = "env.set",
+		.bound = "values that are the same with every image" };
+	size_t len = strcspn(setting->value, "=");
+	bool passes = false;
+	char name[129];
+
+	if (!hl_is_env_name(setting->value, len) || len >= sizeof(name) ||
+	    setting->value[len] == '\0')
+		return judge_malformed(judge, ask, "NAME=VALUE");
+	memcpy(name, setting->value, len);
+	name[len] = '\0';
+	if (judge_name(judge, ask, name, &passes) == -1)
+		return -1;
+	return passes ? engine_conflict(judge, ask, setting, &cause) : 0;
+}
+
+/* The image's own variables, one or all: what the launcher gives comes later and stays. */
+int
+rule_env_unset(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	if (setting->is_bool && strcmp(setting->value, "false") == 0) {
+		conflict_note(judge, ask, "changes nothing");
+		return 0;
+	}
+	if (!setting->is_bool && !hl_is_env_name(setting->value, strlen(setting->value)))
+		return judge_malformed(judge, ask, "NAME");
+	return engine_tighten(judge, ask, setting);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * One call of a session
  */

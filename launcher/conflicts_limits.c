@@ -92,7 +92,7 @@ rule_memory(struct judge *judge, const struct ask *ask, const struct engine_sett
 	return judge_bytes(judge, ask, POLICY_LIMITS_MEMORY, bytes);
 }
 
-/* Zero is the engine's own default there. */
+/* Zero is docker's own default there, and no limit at all with podman. */
 int
 rule_shm(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
 {
@@ -100,6 +100,8 @@ rule_shm(struct judge *judge, const struct ask *ask, const struct engine_setting
 
 	if (engine_bytes(setting->value, &bytes) == -1)
 		return engine_opaque(judge, ask, setting, setting->control);
+	if (bytes == 0 && strcmp(judge->backend, "podman") == 0)
+		return engine_looser(judge, ask, setting, setting->control);
 	return judge_bytes(judge, ask, POLICY_LIMITS_SHM, bytes == 0 ? 64 << 20 : bytes);
 }
 

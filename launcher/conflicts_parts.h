@@ -125,6 +125,8 @@ enum {
 #define ENGINE_BLANKS " \t\n\v\f\r" /* no value of an option is told beyond one of them */
 /* How messages speak of the setting; asked holds the text. */
 struct ask engine_ask(const struct engine_setting *setting, char *asked, size_t size);
+/* Whether messages leave out the values of such settings: of variables all behind the name. */
+bool engine_is_hidden(enum engine_rule rule);
 /* Hands the setting to the backend in its canonical form. */
 void engine_keep(struct judge *judge, const struct engine_setting *setting);
 /* A conflict; in warn the setting is handed on. */
@@ -152,6 +154,10 @@ int judge_sums(struct judge *judge) HL_MUST_CHECK;
 engine_rule_fn rule_cap_add, rule_cap_drop, rule_security, rule_namespace, rule_network, rule_user,
     rule_group, rule_read_only, rule_sysctl, rule_annotation, rule_label, rule_log_driver,
     rule_pull, rule_env, rule_device;
+/* Rules of variables (conflicts_env.c). */
+engine_rule_fn rule_env_merge, rule_env_unset;
+/* Rules of what is said in one word (conflicts_words.c). */
+engine_rule_fn rule_word, rule_umask, rule_zone;
 /* Rules of mounts (conflicts_volume.c). */
 engine_rule_fn rule_volume, rule_mount, rule_tmpfs;
 

@@ -200,6 +200,16 @@ security_label(struct judge *judge, const struct ask *ask, const struct engine_s
 	return engine_opaque(judge, ask, setting, "process.selinux");
 }
 
+/* Podman covers more paths by it; docker does not know the word. */
+static int
+security_mask(struct judge *judge, const struct ask *ask, const struct engine_setting *setting,
+    const char *value)
+{
+	if (strcmp(judge->backend, "podman") != 0 || value == NULL || value[0] != '/')
+		return engine_opaque(judge, ask, setting, "process.masks");
+	return engine_tighten(judge, ask, setting);
+}
+
 static int
 security_unmask(struct judge *judge, const struct ask *ask, const struct engine_setting *setting,
     const char *value)
@@ -215,6 +225,7 @@ static const struct {
 } securities[] = {
 	{ "apparmor", security_apparmor },
 	{ "label", security_label },
+	{ "mask", security_mask },
 	{ "no-new-privileges", security_no_new_privs },
 	{ "proc-opts", security_unmask },
 	{ "seccomp", security_seccomp },
@@ -256,7 +267,7 @@ rule_namespace(struct judge *judge, const struct ask *ask, const struct engine_s
 	if (strcmp(setting->flag, "--ipc") == 0 && strcmp(value, "none") == 0)
 		return engine_tighten(judge, ask, setting);
 	if (strcmp(value, "host") == 0 || strcmp(value, "shareable") == 0 ||
-	    strncmp(value, "container:", 10) == 0)
+	    strncmp(value, "container:", 10) == 0 || strncmp(value, "ns:", 3) == 0)
 		return engine_looser(judge, ask, setting, setting->control);
 	return engine_opaque(judge, ask, setting, setting->control);
 }
@@ -270,6 +281,9 @@ rule_network(struct judge *judge, const struct ask *ask, const struct engine_set
 	} words[] = { { "bridge", "bridge" }, { "default", "bridge" }, { "host", "host" },
 		{ "none", "none" } };
 
+	/* Docker's default is the bridge, podman's is whatever its configuration says. */
+	if (strcmp(judge->backend, "podman") == 0 && strcmp(setting->value, "default") == 0)
+		return engine_opaque(judge, ask, setting, setting->control);
 	/* The long form (name=host,alias=x) and names of networks are in no word. */
 	for (size_t i = 0; i < HL_ARRAY_SIZE(words); i++) {
 		if (strcmp(words[i].word, setting->value) == 0)
@@ -328,8 +342,9 @@ rule_user(struct judge *judge, const struct ask *ask, const struct engine_settin
 int
 rule_group(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
 {
-	static const char *const groups[] = { "adm", "disk", "docker", "kvm", "lxd", "root",
-		"shadow", "sudo", "wheel" };
+	/* keep-groups is no group: by that word podman keeps all those of the caller. */
+	static const char *const groups[] = { "adm", "disk", "docker", "keep-groups", "kvm", "lxd",
+		"root", "shadow", "sudo", "wheel" };
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(groups); i++) {
 		if (strcmp(groups[i], setting->value) == 0)

@@ -31,29 +31,34 @@ option_of(enum policy_request_word word)
 }
 
 /* What of an engine's argument a message of run would not show, a test does not show either: a
- * variable's value, and what follows a blank or an option that nobody knows. */
+ * variable's value, and what follows a blank, an option that nobody knows or one of the launcher's
+ * own. */
 static bool
 is_shown(const struct engine_settings *settings)
 {
 	for (size_t i = 0; i < settings->len; i++)
-		if (settings->items[i].rule == ENGINE_RULE_ENV ||
-		    settings->items[i].rule == ENGINE_RULE_UNKNOWN ||
+		if (engine_is_hidden(settings->items[i].rule) ||
 		    settings->items[i].value[strcspn(settings->items[i].value, ENGINE_BLANKS)] !=
 			'\0')
 			return false;
 	return settings->len > 0;
 }
 
-/* By docker's grammar also where another backend is asked: it is the only one there is. */
+/* By the grammar of the engine that is asked; docker's where none is, whose table has the fewest
+ * options and so shows the least. */
 static void
-put_argument(const char *text, struct hl_buf *out)
+put_argument(const struct policy_expectation *expectation, struct hl_buf *out)
 {
+	const char *text = expectation->text;
+	bool is_podman =
+	    expectation->backend != NULL && strcmp(expectation->backend, "podman") == 0;
 	struct engine_settings settings HL_AUTO(engine_settings_done) = { 0 };
 	const struct engine_arg arg = { text, 1 };
 	struct hl_err ignored = { 0 };
 	char asked[ENGINE_ASKED_SIZE];
 
-	if (engine_args_parse("docker", &arg, 1, &settings, &ignored) != 0 || settings.len == 0) {
+	if (engine_args_parse(is_podman ? "podman" : "docker", &arg, 1, &settings, &ignored) != 0 ||
+	    settings.len == 0) {
 		size_t len = strcspn(text, "= ");
 		hl_buf_puts(out, "--engine-arg=");
 		hl_buf_printable(out, text, len);
@@ -76,7 +81,7 @@ static void
 put_request(const struct policy_expectation *expectation, struct hl_buf *out)
 {
 	if (expectation->word == POLICY_REQUEST_ENGINE_ARG) {
-		put_argument(expectation->text, out);
+		put_argument(expectation, out);
 		return;
 	}
 	hl_buf_putf(out, "--%s=", policy_request_word(expectation->word));

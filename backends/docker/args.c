@@ -1,12 +1,13 @@
 /*
- * A caller's arguments for docker, read by docker's own grammar.
+ * A caller's arguments for docker or podman, read by the engine's own grammar.
  *
- * The client parses its options with Go's pflag: a long flag takes its value behind '=' or as the
+ * Both clients parse its options with Go's pflag: a long flag takes its value behind '=' or as the
  * next argument, a short one also glued to it; short flags chain; booleans take a value only behind
  * '='; "--" ends the flags, and the first operand would be the image. We follow that grammar to the
  * letter, oddities included (in "-e=" the '=' is the value), because any difference would be a
  * spelling that we judge as one thing and the engine takes as another. Whatever the engine would
- * refuse, or would take for the image, is an error here.
+ * refuse, or would take for the image, is an error here. Where podman reads one value as a list,
+ * each of it is a setting of its own.
  */
 #include <string.h>
 
@@ -15,19 +16,20 @@
 #include "base/banned.h"
 
 static const struct docker_option options[] = {
-#define DOCKER_OPTION(symbol, flag, letter, kind, json, control, rule, repeatable, since, help) \
- [DOCKER_##symbol] = { flag, letter, DOCKER_KIND_##kind, json, control, ENGINE_RULE_##rule,     \
-	 repeatable, since, help },
+#define DOCKER_OPTION(symbol, flag, letter, engines, kind, json, control, rule, repeatable, since, \
+    help)                                                                                          \
+ [DOCKER_##symbol] = { flag, letter, DOCKER_ENGINES_##engines, DOCKER_KIND_##kind, json, control,  \
+	 ENGINE_RULE_##rule, repeatable, since, help },
 #include "backends/docker/options.def"
 #undef DOCKER_OPTION
 };
 
-#define DOCKER_OPTION(symbol, flag_, letter, kind, json_, control_, rule, repeatable, since_, \
-    help_)                                                                                    \
- HL_FITS(flag_, options[0].flag);                                                             \
- HL_FITS(json_, options[0].json);                                                             \
- HL_FITS(control_, options[0].control);                                                       \
- HL_FITS(since_, options[0].since);                                                           \
+#define DOCKER_OPTION(symbol, flag_, letter, engines, kind, json_, control_, rule, repeatable, \
+    since_, help_)                                                                             \
+ HL_FITS(flag_, options[0].flag);                                                              \
+ HL_FITS(json_, options[0].json);                                                              \
+ HL_FITS(control_, options[0].control);                                                        \
+ HL_FITS(since_, options[0].since);                                                            \
  HL_FITS(help_, options[0].help);
 #include "backends/docker/options.def"
 #undef DOCKER_OPTION
@@ -42,20 +44,21 @@ docker_option(enum docker_option_id id)
 }
 
 const struct docker_option *
-docker_option_find(const char *flag, size_t len)
+docker_option_find(enum docker_engines engine, const char *flag, size_t len)
 {
 	for (size_t i = 0; i < HL_ARRAY_SIZE(options); i++) {
-		if (strlen(options[i].flag) == len && memcmp(options[i].flag, flag, len) == 0)
+		if ((options[i].engines & engine) != 0 && strlen(options[i].flag) == len &&
+		    memcmp(options[i].flag, flag, len) == 0)
 			return &options[i];
 	}
 	return NULL;
 }
 
 const struct docker_option *
-docker_option_by_letter(char letter)
+docker_option_by_letter(enum docker_engines engine, char letter)
 {
 	for (size_t i = 0; letter != '\0' && i < HL_ARRAY_SIZE(options); i++) {
-		if (options[i].letter == letter)
+		if ((options[i].engines & engine) != 0 && options[i].letter == letter)
 			return &options[i];
 	}
 	return NULL;
@@ -63,6 +66,7 @@ docker_option_by_letter(char letter)
 
 /* Where we are in the caller's arguments, and what has been read. */
 struct reader {
+	enum docker_engines engine;
 	const struct engine_arg *args;
 	size_t len, next;
 	int argument; /* of the flag that is being read */
@@ -101,7 +105,7 @@ keep(struct reader *reader, const char *text, size_t len)
 }
 
 static int
-emit(struct reader *reader, const struct docker_option *option, const char *value)
+emit_one(struct reader *reader, const struct docker_option *option, const char *value)
 {
 	struct engine_setting *setting;
 	bool is_true;
@@ -132,6 +136,30 @@ emit(struct reader *reader, const struct docker_option *option, const char *valu
 		.argument = reader->argument,
 	};
 	return 0;
+}
+
+/* Podman's lists are one line of comma-separated values. One with quotes in it, or with more lines,
+ * stays whole: it is what no rule takes for a value that it knows. */
+static bool
+is_list(const struct reader *reader, const struct docker_option *option, const char *value)
+{
+	return reader->engine == DOCKER_ENGINES_PODMAN &&
+	       (option->engines & DOCKER_ENGINES_LIST) != 0 && strpbrk(value, "\"\r\n") == NULL;
+}
+
+static int
+emit(struct reader *reader, const struct docker_option *option, const char *value)
+{
+	while (is_list(reader, option, value)) {
+		size_t len = strcspn(value, ",");
+
+		if (value[len] == '\0')
+			break;
+		if (emit_one(reader, option, keep(reader, value, len)) == -1)
+			return -1;
+		value += len + 1;
+	}
+	return emit_one(reader, option, value);
 }
 
 /* An option in no table. How many arguments it takes nobody knows, so only what is in this one is
@@ -174,7 +202,7 @@ read_long(struct reader *reader, const char *arg)
 	if (arg[2] == '-' || arg[2] == '=')
 		return hl_err_set(reader->err, HLC_08,
 		    "engine argument at argument %d is not a flag: bad syntax", reader->argument);
-	option = docker_option_find(arg, len);
+	option = docker_option_find(reader->engine, arg, len);
 	if (option == NULL)
 		return emit_unknown(reader, arg, len, equals != NULL ? equals + 1 : "");
 	if (equals != NULL)
@@ -189,7 +217,8 @@ static int
 read_short(struct reader *reader, const char *letters)
 {
 	while (*letters != '\0') {
-		const struct docker_option *option = docker_option_by_letter(*letters);
+		const struct docker_option *option =
+		    docker_option_by_letter(reader->engine, *letters);
 		size_t left = strlen(letters);
 
 		if (option == NULL) {
@@ -248,13 +277,30 @@ read_all(struct reader *reader)
 	return 0;
 }
 
+static int
+parse(struct reader *reader)
+{
+	if (read_all(reader) == -1)
+		return -1;
+	return hl_strv_check(&reader->out->strings, "engine arguments", reader->err);
+}
+
 int
 docker_args_parse(const struct engine_arg *args, size_t len, struct engine_settings *ret_settings,
     struct hl_err *err)
 {
-	struct reader reader = { .args = args, .len = len, .out = ret_settings, .err = err };
+	struct reader reader = { DOCKER_ENGINES_DOCKER, args, len, .out = ret_settings,
+		.err = err };
 
-	if (read_all(&reader) == -1)
-		return -1;
-	return hl_strv_check(&ret_settings->strings, "engine arguments", err);
+	return parse(&reader);
+}
+
+int
+podman_args_parse(const struct engine_arg *args, size_t len, struct engine_settings *ret_settings,
+    struct hl_err *err)
+{
+	struct reader reader = { DOCKER_ENGINES_PODMAN, args, len, .out = ret_settings,
+		.err = err };
+
+	return parse(&reader);
 }

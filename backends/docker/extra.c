@@ -28,7 +28,8 @@ find_option(const char *arg, struct extra *ret_extra)
 
 	for (unsigned id = 0; id < DOCKER_OPTION_MAX; id++) {
 		const struct docker_option *row = docker_option((enum docker_option_id)id);
-		if (strlen(row->flag) != len || memcmp(row->flag, arg, len) != 0)
+		if ((row->engines & DOCKER_ENGINES_DOCKER) == 0 || strlen(row->flag) != len ||
+		    memcmp(row->flag, arg, len) != 0)
 			continue;
 		*ret_extra = (struct extra){
 			.option = (enum docker_option_id)id,

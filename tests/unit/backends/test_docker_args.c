@@ -1,5 +1,5 @@
 /*
- * Docker's option table, and the grammar by which a caller's arguments are read.
+ * The option table of docker and podman, and the grammar by which a caller's arguments are read.
  *
  * Every row is read in every legal spelling, so a new row is tested by being there; what pflag
  * refuses, and what it takes for something else than an option, must be an error here as well.
@@ -20,6 +20,9 @@ enum {
 	ARGS_MAX = 8
 };
 
+/* Whose grammar is tested. */
+static enum docker_engines engine = DOCKER_ENGINES_DOCKER;
+
 static int
 parse(const char *const *args, struct engine_settings *ret_settings, struct hl_err *err)
 {
@@ -30,7 +33,8 @@ parse(const char *const *args, struct engine_settings *ret_settings, struct hl_e
 		assert_true(len < ARGS_MAX);
 		list[len] = (struct engine_arg){ .text = args[len], .argument = (int)len + 5 };
 	}
-	return engine_args_parse("docker", list, len, ret_settings, err);
+	return engine_args_parse(engine == DOCKER_ENGINES_PODMAN ? "podman" : "docker", list, len,
+	    ret_settings, err);
 }
 
 /* The last setting read from args is the row with that value; returns how many came before. */
@@ -122,15 +126,16 @@ check_bool_spellings(const struct docker_option *option)
 }
 
 static void
-test_every_row_in_every_spelling(void **state)
+check_every_row_in_every_spelling(void)
 {
 	static const char *const values[] = { "x", "A=b", "/a:/b", "--privileged", "-1",
 		"a b,c=\"d\"" };
 
-	(void)state;
 	for (size_t i = 0; i < DOCKER_OPTION_MAX; i++) {
 		const struct docker_option *option = docker_option((enum docker_option_id)i);
 
+		if ((option->engines & engine) == 0)
+			continue;
 		if (option->kind == DOCKER_KIND_BOOL) {
 			check_bool_spellings(option);
 			continue;
@@ -141,28 +146,51 @@ test_every_row_in_every_spelling(void **state)
 }
 
 static void
+test_every_row_in_every_spelling(void **state)
+{
+	(void)state;
+	check_every_row_in_every_spelling();
+	engine = DOCKER_ENGINES_PODMAN;
+	check_every_row_in_every_spelling();
+	engine = DOCKER_ENGINES_DOCKER;
+}
+
+/* The row is the only one of its flag and letter that its engine has. */
+static void
+check_is_found(const struct docker_option *option, enum docker_engines of)
+{
+	if ((option->engines & of) == 0)
+		return;
+	assert_ptr_equal(docker_option_find(of, option->flag, strlen(option->flag)), option);
+	if (option->letter != '\0')
+		assert_ptr_equal(docker_option_by_letter(of, option->letter), option);
+}
+
+static void
 test_the_table_is_sorted_unique_and_whole(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < DOCKER_OPTION_MAX; i++) {
 		const struct docker_option *option = docker_option((enum docker_option_id)i);
-		size_t len = strlen(option->flag);
+		bool is_dockers = (option->engines & DOCKER_ENGINES_DOCKER) != 0;
 
-		assert_true(len > 3 && strncmp(option->flag, "--", 2) == 0);
+		assert_true(strlen(option->flag) > 3 && strncmp(option->flag, "--", 2) == 0);
 		if (i > 0 &&
-		    strcmp(docker_option((enum docker_option_id)(i - 1))->flag, option->flag) >= 0)
+		    strcmp(docker_option((enum docker_option_id)(i - 1))->flag, option->flag) > 0)
 			fail_msg("%s is out of order", option->flag);
-		assert_ptr_equal(docker_option_find(option->flag, len), option);
-		if (option->letter != '\0')
-			assert_ptr_equal(docker_option_by_letter(option->letter), option);
+		assert_true((option->engines & DOCKER_ENGINES_BOTH) != 0);
+		check_is_found(option, DOCKER_ENGINES_DOCKER);
+		check_is_found(option, DOCKER_ENGINES_PODMAN);
 		assert_true(option->rule > ENGINE_RULE_UNKNOWN && option->rule < ENGINE_RULE_MAX);
 		assert_true(strlen(option->help) > 4);
 		assert_int_equal(option->help[strlen(option->help) - 1], '.');
 		assert_true(strlen(option->control) > 2);
-		assert_int_equal(strncmp(option->since, "1.", 2), 0);
-		/* A rule that hands its option to the engine needs a place to put it. */
-		if (option->rule == ENGINE_RULE_KEPT || option->rule == ENGINE_RULE_NUMBER_KEPT)
+		assert_int_equal(strncmp(option->since, "1.", 2) == 0, is_dockers);
+		/* A rule that hands its option to docker's API needs a place to put it. */
+		if (is_dockers &&
+		    (option->rule == ENGINE_RULE_KEPT || option->rule == ENGINE_RULE_NUMBER_KEPT))
 			assert_true(option->json[0] != '\0');
+		assert_true(is_dockers || option->json[0] == '\0');
 	}
 }
 
@@ -226,7 +254,7 @@ test_no_abbreviation_is_known(void **state)
 		for (size_t len = 3; len < strlen(option->flag); len++) {
 			memcpy(flag, option->flag, len);
 			flag[len] = '\0';
-			if (docker_option_find(flag, len) == NULL)
+			if (docker_option_find(engine, flag, len) == NULL)
 				assert_unknown(flag, flag, "");
 		}
 	}
@@ -236,6 +264,61 @@ test_no_abbreviation_is_known(void **state)
 	assert_unknown("-z", "-z", "");
 	assert_unknown("-itzv/a:/b", "-z", "v/a:/b");
 	assert_unknown("-i=", "-=", "");
+}
+
+static void
+assert_list(const char *arg, const char *const *values)
+{
+	struct engine_settings settings = { 0 };
+	struct hl_err err = { 0 };
+	size_t len = 0;
+
+	assert_int_equal(parse(ARGS(arg), &settings, &err), 0);
+	for (; values[len] != NULL; len++) {
+		assert_true(len < settings.len);
+		assert_string_equal(settings.items[len].value, values[len]);
+		assert_string_equal(settings.items[len].flag, settings.items[0].flag);
+		assert_int_equal(settings.items[len].argument, 5);
+	}
+	assert_int_equal(settings.len, len);
+	engine_settings_done(&settings);
+}
+
+static void
+test_podman_splits_lists(void **state)
+{
+	(void)state;
+	assert_list("--cap-add=A,B", ARGS("A,B"));
+	engine = DOCKER_ENGINES_PODMAN;
+	assert_list("--cap-add=A", ARGS("A"));
+	assert_list("--cap-add=A,B", ARGS("A", "B"));
+	assert_list("--cap-add=,A,,B,", ARGS("", "A", "", "B", ""));
+	assert_list("--cap-add=A, B", ARGS("A", " B"));
+	assert_list("-p80:80,81:81", ARGS("80:80", "81:81"));
+	assert_list("--cap-add=\"A,B\"", ARGS("\"A,B\""));
+	assert_list("--cap-add=A,B\nC", ARGS("A,B\nC"));
+	assert_list("--cap-add=A,B\rC", ARGS("A,B\rC"));
+	/* An array of podman's is not a list of its: each value is one. */
+	assert_list("--env=A=1,2", ARGS("A=1,2"));
+	assert_list("--mount=type=bind,src=/a,dst=/b", ARGS("type=bind,src=/a,dst=/b"));
+	engine = DOCKER_ENGINES_DOCKER;
+}
+
+/* What one engine has and the other has not. */
+static void
+test_each_engine_has_its_own_options(void **state)
+{
+	(void)state;
+	assert_unknown("--uidmap=0:0:1", "--uidmap", "0:0:1");
+	assert_reads(ARGS("--net-alias", "x"), docker_option(DOCKER_NET_ALIAS), "x");
+	assert_reads(ARGS("--storage-opt=size=1"), docker_option(DOCKER_STORAGE_OPT), "size=1");
+	engine = DOCKER_ENGINES_PODMAN;
+	assert_unknown("--net-alias=x", "--net-alias", "x");
+	assert_reads(ARGS("--uidmap", "0:0:1"), docker_option(DOCKER_UIDMAP), "0:0:1");
+	assert_reads(ARGS("--storage-opt=size=1"), docker_option(DOCKER_STORAGE_DRIVER_OPT),
+	    "size=1");
+	assert_fails(ARGS("--rootfs", "/"), HLC_08, "argument 6 is not a flag");
+	engine = DOCKER_ENGINES_DOCKER;
 }
 
 static void
@@ -271,6 +354,13 @@ test_a_flood_of_settings_is_an_error(void **state)
 	chain[ENGINE_SETTINGS_MAX + 1] = 'i';
 	assert_int_equal(engine_args_parse("docker", &arg, 1, &settings, &err), -1);
 	assert_int_equal(err.code, HLC_08);
+	/* Many settings of one argument count as what they are. */
+	memcpy(chain, "--dns=", 6);
+	memset(chain + 6, ',', ENGINE_SETTINGS_MAX - 5);
+	chain[ENGINE_SETTINGS_MAX + 1] = '\0';
+	assert_int_equal(engine_args_parse("podman", &arg, 1, &settings, &err), 0);
+	assert_int_equal(settings.len, ENGINE_SETTINGS_MAX - 4);
+	engine_settings_done(&settings);
 }
 
 int
@@ -281,6 +371,8 @@ main(void)
 		cmocka_unit_test(test_the_table_is_sorted_unique_and_whole),
 		cmocka_unit_test(test_what_pflag_takes_for_something_else),
 		cmocka_unit_test(test_no_abbreviation_is_known),
+		cmocka_unit_test(test_podman_splits_lists),
+		cmocka_unit_test(test_each_engine_has_its_own_options),
 		cmocka_unit_test(test_only_engines_take_engine_arguments),
 		cmocka_unit_test(test_a_flood_of_settings_is_an_error),
 	};
