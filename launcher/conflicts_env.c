@@ -267,31 +267,42 @@ judge_endpoint(struct judge *judge, const struct ask *ask, const char *value)
 	return 0;
 }
 
+/* Sorted. */
+static const struct {
+	const char *name;
+	const char *reader; /* the engine whose client reads it, so that there it is a wish */
+	bool is_endpoint;   /* names an engine by its address */
+} doors[] = {
+	{ "CONTAINERS_CONF", "podman", false },
+	{ "CONTAINERS_CONF_OVERRIDE", "podman", false },
+	{ "CONTAINERS_STORAGE_CONF", "podman", false },
+	{ "CONTAINER_CONNECTION", "podman", false },
+	{ "CONTAINER_HOST", "podman", true },
+	{ "DOCKER_CONFIG", "docker", false },
+	{ "DOCKER_CONTEXT", "docker", false },
+	{ "DOCKER_HOST", "docker", true },
+};
+
 int
 judge_environment(struct judge *judge)
 {
-	static const struct {
-		const char *name;
-		bool is_endpoint; /* names an engine */
-		bool is_dockers;  /* docker itself reads it, so that it is a wish */
-	} doors[] = { { "CONTAINER_HOST", true, false }, { "DOCKER_CONFIG", false, true },
-		{ "DOCKER_CONTEXT", false, true }, { "DOCKER_HOST", true, true } };
 	bool is_set = policy_get(judge->policy, POLICY_DOCKER_ENDPOINT)->is_explicit;
 
-	if (strcmp(judge->backend, "docker") != 0)
+	if (strcmp(judge->backend, "docker") != 0 && strcmp(judge->backend, "podman") != 0)
 		return 0;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(doors); i++) {
+		bool is_read = strcmp(doors[i].reader, judge->backend) == 0;
 		const char *value = getenv(doors[i].name);
 		struct ask ask = { 0, doors[i].name, doors[i].name };
 		char asked[300];
 
-		if (value == NULL || value[0] == '\0')
+		if (value == NULL || value[0] == '\0' || (!is_read && !doors[i].is_endpoint))
 			continue;
 		/* An address may carry a password: only a path is told. */
 		snprintf(asked, sizeof(asked), "%s=%.256s", doors[i].name,
 		    strncmp(value, "unix://", 7) == 0 ? value : "...");
 		ask.asked = asked;
-		if (!doors[i].is_endpoint || (!is_set && !doors[i].is_dockers))
+		if (!doors[i].is_endpoint || (!is_set && !is_read))
 			conflict_note(judge, &ask, "is not read: the launcher names the engine");
 		else if (judge_endpoint(judge, &ask, value) == -1)
 			return -1;

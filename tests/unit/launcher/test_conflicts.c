@@ -427,6 +427,52 @@ test_engine_variables(void **state)
 	trial_free(trial);
 }
 
+static void
+test_engine_variables_of_podman(void **state)
+{
+	static const char named[] =
+	    "level: baseline@1\nbackends: [podman]\ndocker: {endpoint: /run/a.sock}\n";
+	static const char unnamed[] = "level: baseline@1\nbackends: [podman]\n";
+	static const char dockers[] = "level: baseline@1\nbackends: [docker]\n";
+	static const char *const noted[] = { "CONTAINERS_CONF", "CONTAINERS_CONF_OVERRIDE",
+		"CONTAINERS_STORAGE_CONF", "CONTAINER_CONNECTION" };
+	struct trial *trial;
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(noted); i++) {
+		trial = with_variable("enforce", named, noted[i], "/tmp/S3CRET");
+		assert_int_equal(trial->conflicts.len, 0);
+		assert_int_equal(trial->conflicts.notes.len, 1);
+		assert_non_null(strstr(trial->conflicts.notes.v[0], noted[i]));
+		assert_null(strstr(trial->conflicts.notes.v[0], "S3CRET"));
+		trial_free(trial);
+		/* Docker's client knows nothing of it. */
+		trial = with_variable("enforce", dockers, noted[i], "/tmp/S3CRET");
+		assert_int_equal(trial->conflicts.notes.len, 0);
+		trial_free(trial);
+	}
+	/* What podman reads is a wish, docker's variable only what it must not differ from. */
+	trial = with_variable("enforce", unnamed, "CONTAINER_HOST", "unix:///run/b.sock");
+	assert_int_equal(trial->conflicts.len, 0);
+	assert_string_equal(policy_get(trial->policy, POLICY_DOCKER_ENDPOINT)->text, "/run/b.sock");
+	trial_free(trial);
+	trial = with_variable("enforce", unnamed, "DOCKER_HOST", "unix:///run/b.sock");
+	assert_int_equal(trial->conflicts.len, 0);
+	assert_false(policy_get(trial->policy, POLICY_DOCKER_ENDPOINT)->is_explicit);
+	assert_int_equal(trial->conflicts.notes.len, 1);
+	trial_free(trial);
+	trial = with_variable("enforce", named, "CONTAINER_HOST", "unix:///run/b.sock");
+	assert_int_equal(trial->conflicts.refused, 1);
+	assert_int_equal(trial->conflicts.items[0].code, HLC_51);
+	trial_free(trial);
+	trial = with_variable("warn", unnamed, "CONTAINER_HOST", "ssh://me@h/run/b.sock");
+	assert_int_equal(trial->conflicts.refused, 1);
+	trial_free(trial);
+	trial = with_variable("enforce", unnamed, "DOCKER_CONTEXT", "somewhere");
+	assert_int_equal(trial->conflicts.notes.len, 0);
+	trial_free(trial);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * The table
  */
@@ -476,6 +522,7 @@ main(void)
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_unknown_options_go_on_in_warn_only),
 		cmocka_unit_test(test_engine_variables),
+		cmocka_unit_test(test_engine_variables_of_podman),
 		cmocka_unit_test(test_the_table_is_sorted_and_complete),
 	};
 
@@ -483,5 +530,9 @@ main(void)
 	unsetenv("DOCKER_CONFIG");
 	unsetenv("DOCKER_CONTEXT");
 	unsetenv("CONTAINER_HOST");
+	unsetenv("CONTAINER_CONNECTION");
+	unsetenv("CONTAINERS_CONF");
+	unsetenv("CONTAINERS_CONF_OVERRIDE");
+	unsetenv("CONTAINERS_STORAGE_CONF");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
