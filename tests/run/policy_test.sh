@@ -116,6 +116,24 @@ like "a stack that does not load: why" "$out" 'HLP-24'
 printf 'version: 1\nid: acme/w\nmode: warn\nlevel: baseline@1\nlimits: {wall: 1m}\nexamples: {refuse: [{timeout: 2m}]}\n' | policy warn >/dev/null
 status_is "mode warn refuses nothing" 1 "$LAUNCH" policy test warn.yaml
 like "mode warn: why" "$out" 'it is allowed, past the bound, because mode is warn'
+# Another engine, another grammar; what run would not show of an argument is not shown here.
+printf 'version: 1\nid: acme/base\nrevision: 3\nlevel: baseline@1\nbackends: [podman]\n' | policy engine >/dev/null
+of_podman() {
+	printf 'version: 1\npolicy: [engine.yaml]\ntests: [{name: t, %s}]\n' "$1" | policy turned.test >/dev/null
+}
+of_podman 'allow: [{engine-arg: "--cap-drop=CHOWN,FOWNER"}, {engine-arg: --unsetenv-all}], refuse: [{engine-arg: "--uidmap=0:0:1", code: HLC-04}]'
+status_is "arguments of podman" 0 "$LAUNCH" policy test turned.test.yaml
+of_podman 'allow: [{engine-arg: "--uidmap=0:0:1", backend: podman}]'
+status_is "an argument of podman: 1" 1 "$LAUNCH" policy test turned.test.yaml
+like "an argument of podman: why" "$out" 'allow --engine-arg=--uidmap=0:0:1 --backend=podman: it is refused: process.namespaces .*\[HLC-04\]'
+for argument in --env-merge=A=do-not-show --passwd-entry=do-not-show --health-cmd=do-not-show; do
+	for beside in '' ', backend: podman'; do
+		of_podman "allow: [{engine-arg: \"$argument\"$beside}]"
+		status_is "$argument$beside: 1" 1 "$LAUNCH" policy test turned.test.yaml
+		like "$argument$beside: is named" "$out" "allow --engine-arg=${argument%%=*}=.*\\.\\.\\."
+		unlike "$argument$beside: its value is not" "$out" do-not-show
+	done
+done
 rm turned.test.yaml
 
 # Every word that a request can have, taken and refused.
