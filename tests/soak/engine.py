@@ -151,6 +151,15 @@ class Worker(threading.Thread):
         self.is_through = True
 
 
+def wait_for_calls(workers, number):
+    """as many of each conversation: what is ended shall have been at work"""
+    begin = [worker.number for worker in workers]
+    end = time.monotonic() + 120
+    while time.monotonic() < end and any(
+            worker.number < first + number for worker, first in zip(workers, begin)):
+        time.sleep(0.05)
+
+
 def sleepers():
     return subprocess.run(["pgrep", "-fx", "sleep %s" % MARK], stdout=subprocess.PIPE, text=True).stdout.split()
 
@@ -187,7 +196,8 @@ def main(launcher, policy, engine, calls, sessions, restarts, seed):
     for worker in workers:
         worker.start()
     for turn in range(restarts):
-        time.sleep(chance.uniform(2, 6))
+        wait_for_calls(workers, 3)
+        time.sleep(chance.uniform(0, 1))
         engine.restart(signal.SIGTERM if turn % 2 else signal.SIGKILL)
     engine.is_through = True
     for worker in workers:
