@@ -341,7 +341,9 @@ check_required(const struct policy *policy, struct diag *diag, const struct poli
 			policy_diag_error(diag, HLP_24, wanted->at,
 			    "the layer %.130s is needed at revision %llu or later, and is not loaded",
 			    wanted->text, (unsigned long long)wanted->revision);
-			policy_diag_help(diag, "load it as well: %.130s, where it is installed, or its file", wanted->text);
+			policy_diag_help(diag,
+			    "load it as well: %.130s, where it is installed, or its file",
+			    wanted->text);
 		} else if (must_be_vouched_for && !is_vouched_for(found)) {
 			policy_diag_error(diag, HLP_24, wanted->at,
 			    "the layer %.130s is mandatory here, and is loaded from a file that is not root's, nor signed",

@@ -495,7 +495,8 @@ a_signed_file_counts_on_signed_ones(void **state)
 	assert_string_equal(expect_accepted(), "b.example");
 	remove_in("team.yaml.sig");
 	write_trust("  org: {unsigned: true}\n  task: {unsigned: true}\n");
-	/* What root's own file needs must be root's, too, or signed; what anybody's needs, anybody's. */
+	/* What root's own file needs must be root's, too, or signed; what anybody's needs,
+	 * anybody's. */
 	if (geteuid() == 0)
 		expect_refused("HLP-24");
 	give_away(org_file);
