@@ -286,6 +286,9 @@ hl_peer_ask(struct hl_peer *peer, const struct hl_buf *request, uint8_t want,
 	hl_buf_init(ret_answer, peer->kind->packet_max);
 	if (hl_buf_check(request, "request", err) != 0)
 		return -1;
+	/* What it still answers is an answer to an earlier question. */
+	if (peer->is_broken)
+		return hl_err_set(err, peer->kind->broken, "%s was given up on", peer->kind->name);
 	if (exchange(peer, request, ret_answer, err) != 0) {
 		peer->is_broken = true;
 		hl_buf_done(ret_answer);

@@ -226,6 +226,28 @@ known_part(const struct policy_finding *finding, const char *line, size_t len, s
 	return part;
 }
 
+/* The lines of such a key's value, of which something else may be told. */
+static bool
+is_under_unknown_key(const struct diag *diag, const struct node *node, uint32_t line)
+{
+	for (const struct node *child = node->first; child != NULL; child = child->next) {
+		if (line < child->line && (child->key == NULL || line < child->key->line))
+			continue;
+		if (child->end_line != 0 && line > child->end_line)
+			continue;
+		for (size_t i = diag->first; child->key != NULL && i < diag->out->len; i++) {
+			const struct policy_finding *finding = &diag->out->items[i];
+			if (finding->code == HLP_04 && line > child->key->line &&
+			    finding->where.line == child->key->line &&
+			    finding->where.column == child->key->column)
+				return true;
+		}
+		if (is_under_unknown_key(diag, child, line))
+			return true;
+	}
+	return false;
+}
+
 void
 policy_diag_seal(struct diag *diag, const struct policy_source *source, const struct node *root)
 {
@@ -235,7 +257,8 @@ policy_diag_seal(struct diag *diag, const struct policy_source *source, const st
 		struct policy_finding *finding = &out->items[i];
 		size_t len;
 		if (finding->where.line == 0 || finding->line != NULL ||
-		    policy_line_is_private(source, root, finding->where.line))
+		    policy_line_is_private(source, root, finding->where.line) ||
+		    (root != NULL && is_under_unknown_key(diag, root, finding->where.line)))
 			continue;
 		const char *line = policy_source_line(source, finding->where.line, &len);
 		size_t known = unknown_key_end(diag, finding->where.line);

@@ -213,7 +213,7 @@ new_places() {
 }
 many=()
 for ((i = 0; i < 250; i++)); do many+=(team.test.yaml); done
-for signal in HUP INT TERM; do
+for signal in HUP INT QUIT TERM; do
 	env --default-signal "$LAUNCH" policy test "${many[@]}" >"$TMP/ended" 2>&1 &
 	pid=$!
 	wait_until 5 new_places || fail "SIG$signal: it makes a place for its tests"

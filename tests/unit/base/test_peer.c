@@ -244,6 +244,10 @@ test_cancelled(void **state)
 	s.peer.cancel_fd = cancel[0];
 	assert_int_equal(ask(&s), -1);
 	assert_int_equal(s.err.code, HLB_60);
+	/* Nor is anything else asked: the answer to the first question may still come. */
+	s.peer.cancel_fd = -1;
+	assert_int_equal(ask(&s), -1);
+	assert_non_null(strstr(s.err.msg, "given up on"));
 	scene_end(&s);
 	close(cancel[0]);
 	close(cancel[1]);

@@ -210,7 +210,8 @@ one_that_answers_half_is_given_up(void **state)
 	assert_int_equal(status[1], -1);
 	assert_false(is_right[0] || is_right[1]);
 	assert_int_equal(err.code, HLS_13);
-	assert_in_range(ms, 500, 10000);
+	/* At once, and what comes later is not taken for the second answer. */
+	assert_in_range(ms, 0, 10000);
 }
 
 static void
