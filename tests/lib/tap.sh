@@ -64,7 +64,7 @@ status_is() {
 # conversation NAME COMMAND...: a program that checks things by itself (lib/session.py, mcp/client.mjs). Its
 # lines "ok - ..." and "not ok - ..." are counted here; its last one says how many it said.
 conversation() {
-	local name=$1 said=0 last='' line
+	local name=$1 said=0 last='' line failed=$tap_failed status=0
 	shift
 	while IFS= read -r line; do
 		last=$line
@@ -78,7 +78,9 @@ conversation() {
 		esac
 		said=$((said + 1))
 	done < <("$@")
-	is "$name: the conversation came to its end" "$((said > 0)) $last" "1 # the end, $said checks"
+	wait $! || status=$?
+	is "$name: the conversation came to its end" "$((said > 0)) $last; status $status" \
+		"1 # the end, $said checks; status $((tap_failed > failed))"
 }
 
 done_testing() {

@@ -79,6 +79,7 @@ for caller in $CALLERS; do
 	status_is "$caller: and 1 where a policy needs a log" 1 doctor --policy "$plain"
 	like "$caller: the row says so" "$(row 'state directory')" 'needed'
 	status_is "$caller: as run says" 125 as "$caller" "$LAUNCH" run -q --policy "$plain" -- true
+	like "$caller: for the same cause" "$out" 'HLA-05'
 	as "$caller" sh -c "cat kept >'$log'; rm kept"
 	status_is "$caller: put back it is no gap" 0 doctor --policy "$plain"
 	status_is "$caller: a backend that the policy does not name is refused, as by run" 77 doctor --policy "$plain" --backend docker

@@ -177,7 +177,9 @@ def told_truly(workers):
 def nothing_left(launcher, engine):
     for _ in range(5):
         gc = subprocess.run([launcher, "gc"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        left = engine.docker("ps", "-aq", "--filter", "label=dev.hermes-launch.managed=1").stdout.split()
+        asked = engine.docker("ps", "-aq", "--filter", "label=dev.hermes-launch.managed=1")
+        # An engine that does not answer has not said that none is.
+        left = asked.stdout.split() if asked.returncode == 0 else ["the engine does not answer"]
         if not left and not sleepers():
             break
         time.sleep(1)

@@ -236,4 +236,18 @@ assert_malformed(const char *option, const char *text)
   __VA_ARGS__, NULL    \
  }
 
+/* Those of whoever runs the test, which are requests of a caller. */
+static inline void
+forget_engine_variables(void)
+{
+	unsetenv("DOCKER_HOST");
+	unsetenv("DOCKER_CONFIG");
+	unsetenv("DOCKER_CONTEXT");
+	unsetenv("CONTAINER_HOST");
+	unsetenv("CONTAINER_CONNECTION");
+	unsetenv("CONTAINERS_CONF");
+	unsetenv("CONTAINERS_CONF_OVERRIDE");
+	unsetenv("CONTAINERS_STORAGE_CONF");
+}
+
 #endif

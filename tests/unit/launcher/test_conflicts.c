@@ -526,13 +526,6 @@ main(void)
 		cmocka_unit_test(test_the_table_is_sorted_and_complete),
 	};
 
-	unsetenv("DOCKER_HOST");
-	unsetenv("DOCKER_CONFIG");
-	unsetenv("DOCKER_CONTEXT");
-	unsetenv("CONTAINER_HOST");
-	unsetenv("CONTAINER_CONNECTION");
-	unsetenv("CONTAINERS_CONF");
-	unsetenv("CONTAINERS_CONF_OVERRIDE");
-	unsetenv("CONTAINERS_STORAGE_CONF");
+	forget_engine_variables();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -322,13 +322,6 @@ main(void)
 		cmocka_unit_test(test_a_flood_of_conflicts_is_a_refusal),
 	};
 
-	unsetenv("DOCKER_HOST");
-	unsetenv("DOCKER_CONFIG");
-	unsetenv("DOCKER_CONTEXT");
-	unsetenv("CONTAINER_HOST");
-	unsetenv("CONTAINER_CONNECTION");
-	unsetenv("CONTAINERS_CONF");
-	unsetenv("CONTAINERS_CONF_OVERRIDE");
-	unsetenv("CONTAINERS_STORAGE_CONF");
+	forget_engine_variables();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
