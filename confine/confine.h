@@ -297,8 +297,9 @@ void confine_begin(uint32_t flags, struct confine_early *ret_early);
  * 2 it is the stream whose other end the parent holds, and the runner dies with that parent. */
 int confine_apply(const struct confinement *confinement, const struct confine_early *early,
     int keep_fd, struct confine_failure *ret_failure) HL_MUST_CHECK;
-/* Reads back no_new_privs, seccomp, capabilities, ids, mount flags and descriptors and compares. */
-int confine_verify(const struct confinement *confinement, int keep_fd,
+/* Reads back no_new_privs, seccomp, capabilities, ids, mount flags and descriptors and compares.
+ * *ret_read: the flags of what was looked at, without those of limits that are not in sight. */
+int confine_verify(const struct confinement *confinement, int keep_fd, uint32_t *ret_read,
     struct confine_failure *ret_failure) HL_MUST_CHECK;
 
 #endif

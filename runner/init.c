@@ -118,6 +118,7 @@ on_lock(struct init *init, const struct runner_frame *frame)
 {
 	struct confinement confinement;
 	struct confine_failure failure = { 0 };
+	uint32_t read_back = 0;
 	struct hl_err err;
 	int keep_fd = init->is_stdio ? STDERR_FILENO : RUNNER_STREAM_FD;
 
@@ -126,7 +127,7 @@ on_lock(struct init *init, const struct runner_frame *frame)
 		return;
 	}
 	if (confine_apply(&confinement, &init->early, keep_fd, &failure) != 0 ||
-	    confine_verify(&confinement, keep_fd, &failure) != 0) {
+	    confine_verify(&confinement, keep_fd, &read_back, &failure) != 0) {
 		const struct runner_error error = { .step = failure.step,
 			.code = lock_code(&failure),
 			.sys_errno = failure.sys_errno,
@@ -135,7 +136,7 @@ on_lock(struct init *init, const struct runner_frame *frame)
 	} else {
 		struct hl_buf payload;
 		hl_buf_init(&payload, 512);
-		put_verified(&payload, confinement.flags);
+		put_verified(&payload, read_back);
 		runner_frame_put(&init->out, RUNNER_LOCKED, 0, payload.data, payload.len);
 		hl_buf_done(&payload);
 		init->state = INIT_LOCKED;

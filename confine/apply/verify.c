@@ -280,19 +280,22 @@ verify_descriptors(int keep_fd, struct confine_failure *ret_failure)
 }
 
 int
-confine_verify(const struct confinement *confinement, int keep_fd,
+confine_verify(const struct confinement *confinement, int keep_fd, uint32_t *ret_read,
     struct confine_failure *ret_failure)
 {
+	bool has_limits = false;
+
 	if (verify_status(confinement, ret_failure) != 0)
 		return -1;
 	if ((confinement->flags & (CONFINE_MOUNTS | CONFINE_SEEN_MOUNTS)) != 0 &&
 	    verify_mounts(confinement, ret_failure) != 0)
 		return -1;
 	if ((confinement->flags & CONFINE_SEEN_LIMITS) != 0 &&
-	    verify_seen_limits(confinement, "", ret_failure) != 0)
+	    verify_seen_limits(confinement, "", &has_limits, ret_failure) != 0)
 		return -1;
 	if ((confinement->flags & CONFINE_SEEN_ENV) != 0 &&
 	    verify_seen_env(confinement, environ, ret_failure) != 0)
 		return -1;
+	*ret_read = confinement->flags & ~(has_limits ? 0U : (uint32_t)CONFINE_SEEN_LIMITS);
 	return verify_descriptors(keep_fd, ret_failure);
 }

@@ -42,8 +42,9 @@ struct verify_mount {
 /* verify_seen.c: what an engine made. */
 bool verify_seen_mount(const struct confinement *confinement, const struct verify_mount *mount,
     const char **ret_subject);
-/* Files of control groups below root, "" but for a test. */
-int verify_seen_limits(const struct confinement *confinement, const char *root,
+/* Files of control groups below root, "" but for a test; *ret_all: none that was asked for was out
+ * of sight. */
+int verify_seen_limits(const struct confinement *confinement, const char *root, bool *ret_all,
     struct confine_failure *ret_failure) HL_MUST_CHECK;
 int verify_seen_env(const struct confinement *confinement, char *const *environment,
     struct confine_failure *ret_failure) HL_MUST_CHECK;

@@ -345,43 +345,48 @@ test_limits_of_an_engine(void **state)
 	struct confinement seen = { .seen_pids = 32, .seen_memory = 8193, .seen_cpus = 500 };
 	struct confine_failure failure = { 0 };
 	char dir[] = "/tmp/hl-verify.XXXXXX", path[128];
+	bool is_all = true;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	/* Out of sight. */
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
+	/* Out of sight, and not said to have been read. */
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), 0);
+	assert_false(is_all);
 	for (size_t i = 1; i < HL_ARRAY_SIZE(dirs); i++) {
 		snprintf(path, sizeof(path), "%s%s", dir, dirs[i]);
 		assert_int_equal(mkdir(path, 0700), 0);
 	}
 	write_limit(dir, "pids/pids.max", "32\n");
 	write_limit(dir, "memory.max", "8192\n");
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), 0);
+	assert_false(is_all);
 	write_limit(dir, "cpu.max", "50000 100000\n");
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), 0);
+	assert_true(is_all);
 	write_limit(dir, "cpu.max", "max 100000\n");
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), -1);
 	assert_string_equal(failure.subject, "limits.cpus");
 	write_limit(dir, "cpu.max", "50000 10000\n"); /* five processors */
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), -1);
 	assert_string_equal(failure.subject, "limits.cpus");
 	/* In version 1 the period is a file of its own. */
 	snprintf(path, sizeof(path), "%s/sys/fs/cgroup/cpu.max", dir);
 	unlink(path);
 	write_limit(dir, "cpu/cpu.cfs_quota_us", "50000\n");
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), -1);
 	write_limit(dir, "cpu/cpu.cfs_period_us", "10000\n");
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), -1);
 	write_limit(dir, "cpu/cpu.cfs_period_us", "100000\n");
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), 0);
 	write_limit(dir, "memory.max", "12288\n");
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), -1);
 	assert_string_equal(failure.subject, "limits.memory");
 	write_limit(dir, "pids/pids.max", "320\n");
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), -1);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), -1);
 	assert_string_equal(failure.subject, "limits.pids");
 	/* What was not asked for is not looked at. */
 	seen.seen_pids = seen.seen_memory = seen.seen_cpus = 0;
-	assert_int_equal(verify_seen_limits(&seen, dir, &failure), 0);
+	assert_int_equal(verify_seen_limits(&seen, dir, &is_all, &failure), 0);
 	static const char *const files[] = { "pids/pids.max", "memory.max", "cpu/cpu.cfs_quota_us",
 		"cpu/cpu.cfs_period_us" };
 	for (size_t i = 0; i < HL_ARRAY_SIZE(files); i++) {
