@@ -355,7 +355,8 @@ struct hl_peer {
 	int pidfd, control;
 	int cancel_fd; /* readable: no answer is waited for; -1 = none */
 	int answer_ms, end_ms;
-	bool is_broken; /* it ended, or answered what nobody asked */
+	bool is_broken; /* nothing more is asked: it ended, was given up on, or answered what nobody
+			   asked */
 };
 
 /* fds: kind->fds_len of them, -1 = /dev/null; they stay the caller's. */

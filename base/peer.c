@@ -15,59 +15,21 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/peer_child.h"
 
 #include "base/banned.h"
 
 enum {
-	CONTROL_FD = 3,
-	CHILD_FDS = CONTROL_FD + 1 + HL_PEER_FDS_MAX + 1, /* the last: for the cause of a failure */
-	TERM_MS = 1000,                                   /* from SIGTERM to SIGKILL */
+	TERM_MS = 1000 /* from SIGTERM to SIGKILL */
 };
 
 /* ------------------------------------------------------------------------------------------------
  * Start
  */
-struct child {
-	const struct hl_peer_kind *kind;
-	const char *path;
-	int fds[CHILD_FDS]; /* fds[i] becomes i: all above what they become */
-	int status;         /* the number of the last one */
-};
-
-/* Between fork and exec: async-signal-safe calls only. */
 static void
-become(const struct child *child)
+close_all(struct peer_child *child)
 {
-	char name[sizeof(child->kind->name)];
-	char *const argv[] = { name, NULL }, *const envp[] = { NULL };
-	sigset_t none;
-	int status = child->fds[child->status];
-	bool is_set = !child->kind->has_session || setsid() >= 0;
-
-	memcpy(name, child->kind->name, sizeof(name));
-	for (int fd = 0; is_set && fd < child->status; fd++)
-		is_set = dup2(child->fds[fd], fd) == fd;
-	if (is_set && dup3(status, child->status, O_CLOEXEC) >= 0)
-		status = child->status;
-	else
-		is_set = false;
-	if (is_set && syscall(SYS_close_range, status + 1, ~0U, 0) == 0) {
-		sigemptyset(&none);
-		for (int number = 1; number < NSIG; number++)
-			(void)signal(number, SIG_DFL);
-		if (sigprocmask(SIG_SETMASK, &none, NULL) == 0)
-			execve(child->path, argv, envp);
-	}
-	int cause = errno;
-	while (write(status, &cause, sizeof(cause)) < 0 && errno == EINTR)
-		;
-	_exit(127);
-}
-
-static void
-close_all(struct child *child)
-{
-	for (int fd = 0; fd < CHILD_FDS; fd++) {
+	for (int fd = 0; fd < PEER_CHILD_FDS; fd++) {
 		hl_close_ptr(&child->fds[fd]);
 		child->fds[fd] = -1;
 	}
@@ -75,15 +37,15 @@ close_all(struct child *child)
 
 /* Copies above the numbers that the child gives out. */
 static bool
-raise_all(struct child *child, const int *fds, int null, int control, int status)
+raise_all(struct peer_child *child, const int *fds, int null, int control, int status)
 {
 	bool is_set = true;
 
 	for (int fd = 0; fd <= child->status; fd++) {
-		int from = fd == CONTROL_FD      ? control
-			   : fd == child->status ? status
-			   : fd > CONTROL_FD     ? fds[fd - CONTROL_FD - 1]
-						 : null;
+		int from = fd == PEER_CONTROL_FD  ? control
+			   : fd == child->status  ? status
+			   : fd > PEER_CONTROL_FD ? fds[fd - PEER_CONTROL_FD - 1]
+						  : null;
 		child->fds[fd] =
 		    is_set ? fcntl(from >= 0 ? from : null, F_DUPFD_CLOEXEC, child->status + 1)
 			   : -1;
@@ -93,7 +55,7 @@ raise_all(struct child *child, const int *fds, int null, int control, int status
 }
 
 static int
-fork_child(struct hl_peer *peer, struct child *child, int status_read, struct hl_err *err)
+fork_child(struct hl_peer *peer, struct peer_child *child, int status_read, struct hl_err *err)
 {
 	int cause = 0;
 	pid_t pid = fork();
@@ -101,7 +63,7 @@ fork_child(struct hl_peer *peer, struct child *child, int status_read, struct hl
 	if (pid < 0)
 		return hl_err_sys(err, child->kind->broken, "fork");
 	if (pid == 0)
-		become(child);
+		peer_become(child);
 	peer->pid = pid;
 	/* The child is not reaped before hl_peer_end(), so its number is still its own. */
 	peer->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -119,9 +81,9 @@ int
 hl_peer_start(struct hl_peer *peer, const struct hl_peer_kind *kind, const char *path,
     const int *fds, struct hl_err *err)
 {
-	struct child child = { .kind = kind,
+	struct peer_child child = { .kind = kind,
 		.path = path,
-		.status = CONTROL_FD + 1 + (int)kind->fds_len };
+		.status = PEER_CONTROL_FD + 1 + (int)kind->fds_len };
 	int control[2] = { -1, -1 }, status[2] = { -1, -1 };
 	int result = -1;
 
@@ -132,7 +94,7 @@ hl_peer_start(struct hl_peer *peer, const struct hl_peer_kind *kind, const char 
 		.cancel_fd = -1,
 		.answer_ms = kind->answer_ms,
 		.end_ms = kind->end_ms };
-	for (int fd = 0; fd < CHILD_FDS; fd++)
+	for (int fd = 0; fd < PEER_CHILD_FDS; fd++)
 		child.fds[fd] = -1;
 	int null HL_AUTO_FD = open("/dev/null", O_RDWR | O_CLOEXEC);
 	bool is_ready =
@@ -264,11 +226,22 @@ exchange(struct hl_peer *peer, const struct hl_buf *request, struct hl_buf *answ
 
 	if (packet == NULL)
 		return hl_err_oom(err);
-	if (send(peer->control, request->data, request->len, MSG_NOSIGNAL) != (ssize_t)request->len)
-		return hl_err_sys(err, peer->kind->broken, "%s has ended", name);
+	ssize_t sent;
+
+	/* It is asked one thing at a time: a socket that has no room is of one that does not read.
+	 */
+	do
+		sent =
+		    send(peer->control, request->data, request->len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (sent < 0 && errno == EINTR);
+	if (sent != (ssize_t)request->len)
+		return hl_err_sys(err, peer->kind->broken,
+		    errno == EAGAIN ? "%s takes no question" : "%s has ended", name);
 	if (await(peer, err) != 0)
 		return -1;
-	ssize_t n = recv(peer->control, packet, peer->kind->packet_max, 0);
+	ssize_t n = recv(peer->control, packet, peer->kind->packet_max, MSG_TRUNC);
+	if (n > (ssize_t)peer->kind->packet_max)
+		return hl_peer_malformed(peer, err);
 	if (n < 0)
 		return hl_err_sys(err, peer->kind->broken, "%s has ended", name);
 	if (n == 0)

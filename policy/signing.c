@@ -224,8 +224,8 @@ struct made_signature {
 };
 
 static int
-take_signature(const struct policy_sign_request *request, const struct hl_buf *answer,
-    struct made_signature *ret_made, struct hl_err *err)
+take_signature(struct errand *errand, const struct policy_sign_request *request,
+    const struct hl_buf *answer, struct made_signature *ret_made, struct hl_err *err)
 {
 	struct hl_wire wire;
 	size_t public_len = 0, signature_len = 0;
@@ -237,7 +237,7 @@ take_signature(const struct policy_sign_request *request, const struct hl_buf *a
 	const void *signature = hl_wire_bytes(&wire, &signature_len);
 	if (!hl_wire_is_complete(&wire) || public_len != NOTE_KEY_SIZE ||
 	    signature_len != NOTE_SIGNATURE_SIZE)
-		return hl_err_set(err, HLS_13, "hl-seal sent a malformed answer");
+		return hl_peer_malformed(&errand->sealer, err);
 	if (settle_name(request, of_file, &name, err) != 0)
 		return -1;
 	policy_note_key_init(&ret_made->key, name, public);
@@ -263,7 +263,7 @@ ask_for_signature(const struct policy_sign_request *request, const struct hl_buf
 	if (status == 0)
 		status = hl_peer_ask(&errand.sealer, &question, SEAL_SIGNED, &answer, err);
 	if (status == 0) {
-		status = take_signature(request, &answer, ret_made, err);
+		status = take_signature(&errand, request, &answer, ret_made, err);
 		hl_buf_done(&answer);
 	}
 	hl_buf_done(&question);

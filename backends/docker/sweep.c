@@ -44,7 +44,7 @@ ask_list(struct docker_helper *helper, struct hl_strv *ret_items, struct hl_err 
 	bool is_good = hl_wire_is_complete(&wire) && !ret_items->failed &&
 		       ret_items->len % ENGINE_LIST_FIELDS == 0;
 	hl_buf_done(&answer);
-	return is_good ? 0 : hl_err_set(err, HLB_59, "hl-engine's list is malformed");
+	return is_good ? 0 : hl_peer_malformed(&helper->peer, err);
 }
 
 int

@@ -26,6 +26,9 @@ check() {
 
 check build/launch/backends/local/child.o hl_raw_syscall
 check build/launch/base/raw.o
+# Behind fork(2), not clone(2): calls of signal-safety(7) only.
+check build/launch/base/peer_child.o __errno_location setsid dup2 dup3 syscall signal sigemptyset \
+	sigprocmask write execve _exit
 # The same beside the runner's loop: texts are looked at, nothing else of libc is called.
 check build/musl/base/raw.o
 for part in child supervisor; do
