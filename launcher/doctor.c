@@ -1,9 +1,10 @@
 /*
  * doctor: what this host and its engines can enforce, learned by doing, and what mends each gap.
  *
- * A gap is a fact, not a fault: the exit status is 1 only when there is a policy, as run would find
- * it, and it needs what is missing here. Nothing is left, and nothing is written but what an engine
- * turned out to be able to do for a policy that was named, as a run would.
+ * A gap is a fact, not a fault: the exit status is 1 only when there is a policy, named or as run
+ * would find it, and it needs what is missing here; a policy that run would refuse has the status
+ * of that. Nothing is left, and nothing is written but what an engine turned out to be able to do
+ * for that policy, as a run would.
  */
 #include "launcher/doctor.h"
 

@@ -145,15 +145,17 @@ put_base64(const char *text, size_t len, struct hl_buf *out)
 {
 	unsigned char bytes[3072];
 	size_t n = 0;
+	bool is_good = true;
 
-	for (size_t piece; len > 0; text += piece, len -= piece) {
+	for (size_t piece; len > 0 && is_good; text += piece, len -= piece) {
 		piece = len < sizeof(bytes) / 3 * 4 ? len : sizeof(bytes) / 3 * 4;
-		if (!hl_base64_read(text, piece, bytes, sizeof(bytes), &n) ||
-		    (piece < len && n < sizeof(bytes)))
-			return false;
-		hl_buf_put(out, bytes, n);
+		is_good = hl_base64_read(text, piece, bytes, sizeof(bytes), &n) &&
+			  (piece == len || n == sizeof(bytes));
+		if (is_good)
+			hl_buf_put(out, bytes, n);
 	}
-	return true;
+	explicit_bzero(bytes, sizeof(bytes)); /* a command's input may be a secret */
+	return is_good;
 }
 
 int

@@ -89,7 +89,8 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	hl_buf_done(&buf);
 	if (is_normal)
 		return true;
-	if (policy_key_is_private(key))
+	/* An address may carry a password, as "tcp://user:password@host". */
+	if (policy_key_is_private(key) || strstr(text, "://") != NULL)
 		policy_diag_error(r->diag, HLP_14, policy_at(node),
 		    "%s must be an absolute path in normal form", key);
 	else

@@ -99,6 +99,14 @@ is_given_value(const struct node *scalar)
 	return scalar->text != NULL && strchr(scalar->text, '=') != NULL;
 }
 
+/* "tcp://user:password@host": an address may carry a password wherever somebody writes one. */
+static bool
+has_address(const struct node *scalar)
+{
+	return scalar->kind == NODE_SCALAR && scalar->text != NULL &&
+	       strstr(scalar->text, "://") != NULL;
+}
+
 /* A name, or a list of names, of which nobody gave one a value. */
 static bool
 is_names(const struct node *node)
@@ -138,6 +146,8 @@ is_private_under(const struct words *words, const struct node *map, uint32_t lin
 		if (!is_around(child, line))
 			continue;
 		if (is_set || (is_env && is_keyed && !policy_node_is(child->key, "pass")))
+			return true;
+		if (has_address(child))
 			return true;
 		if (is_env ? !is_pass(child) : is_env_key && child->kind != NODE_MAP)
 			return true;
