@@ -159,6 +159,8 @@ is_console(int sys_dev, const struct device_names *names, bool *ret_is, struct h
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (len < 0)
 		return hl_err_sys(err, HLU_10, "cannot read which are the consoles of this host");
+	if ((size_t)len == sizeof(text) - 1)
+		return hl_err_set(err, HLU_10, "this host has too many consoles to tell them all");
 	text[len] = '\0';
 	for (char *name; (name = strsep(&rest, " \n")) != NULL;)
 		*ret_is =

@@ -59,7 +59,7 @@ put_argument(const struct policy_expectation *expectation, struct hl_buf *out)
 
 	if (engine_args_parse(is_podman ? "podman" : "docker", &arg, 1, &settings, &ignored) != 0 ||
 	    settings.len == 0) {
-		size_t len = strcspn(text, "= ");
+		size_t len = strcspn(text, "=" ENGINE_BLANKS);
 		hl_buf_puts(out, "--engine-arg=");
 		hl_buf_printable(out, text, len);
 		hl_buf_puts(out, text[len] != '\0' ? "=..." : "");

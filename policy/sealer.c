@@ -29,18 +29,20 @@ const struct hl_peer_kind policy_sealer = {
 	.failed = SEAL_FAILED,
 };
 
+const int policy_sealer_signals[SEALER_SIGNALS] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+
 /* Readable when a signal waits that would end us, were it not held back. One that is not held back
  * ends us at once, and one that is ignored is not to end anything. */
 static int
 open_cancel(struct hl_err *err)
 {
-	static const int deadly[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	const int *deadly = policy_sealer_signals;
 	sigset_t held, set;
 
 	sigemptyset(&set);
 	if (sigprocmask(SIG_BLOCK, NULL, &held) != 0)
 		return hl_err_sys(err, HLS_13, "sigprocmask");
-	for (size_t i = 0; i < HL_ARRAY_SIZE(deadly); i++) {
+	for (size_t i = 0; i < SEALER_SIGNALS; i++) {
 		struct sigaction action;
 		if (sigismember(&held, deadly[i]) == 1 &&
 		    sigaction(deadly[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)

@@ -12,6 +12,12 @@
 
 extern const struct hl_peer_kind policy_sealer;
 
+/* Signals that end the launcher, and with it an errand of hl-seal's. */
+enum {
+	SEALER_SIGNALS = 4
+};
+extern const int policy_sealer_signals[SEALER_SIGNALS];
+
 /* What hl-seal is given beside its socket; -1 = /dev/null. */
 struct sealer_start {
 	const char *path; /* NULL: it was not found */

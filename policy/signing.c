@@ -31,12 +31,11 @@ struct errand {
 static void
 hold_signals(sigset_t *ret_before)
 {
-	static const int held[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(held); i++)
-		sigaddset(&set, held[i]);
+	for (size_t i = 0; i < SEALER_SIGNALS; i++)
+		sigaddset(&set, policy_sealer_signals[i]);
 	sigprocmask(SIG_BLOCK, &set, ret_before);
 }
 
