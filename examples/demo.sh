@@ -21,7 +21,7 @@ step() {
 step "hermes-launch explain --policy examples/demo.yaml -- id"
 "$launch" explain --policy "$policy" -- id
 
-step "hermes-launch --policy examples/demo.yaml -- sh -c 'id; grep Cap /proc/self/status; ls -A ~'"
+step "hermes-launch --policy examples/demo.yaml -- sh -c 'id; grep -E \"Cap(Eff|Bnd)|NoNewPrivs|Seccomp:\" /proc/self/status; ls -A ~'"
 "$launch" --policy "$policy" -- sh -c 'id; grep -E "Cap(Eff|Bnd)|NoNewPrivs|Seccomp:" /proc/self/status; ls -A ~'
 
 step "hermes-launch --policy examples/demo.yaml --network host -- true     # refused: 125"

@@ -253,15 +253,11 @@ ask(const struct trial *trial, struct policy *policy, bool *ret_is_met, char *me
 		.policy = policy,
 		.is_of_any_host = true };
 	bool is_name = kind == POLICY_EXPECT_PASS || kind == POLICY_EXPECT_WITHHOLD;
-	bool is_home = strncmp(expectation->text, "~/", 2) == 0;
-	HL_AUTO_FREE char *path = is_home ? hl_path_normalise(host.home, expectation->text + 2)
-					  : strdup(expectation->text);
 
-	if (path == NULL)
-		return hl_err_oom(err);
 	host.cwd = trial->workdir;
 	nothing.state_dir = host.state_dir;
-	int status = is_name ? why_env(&why, expectation->text, err) : why_path(&why, path, err);
+	int status = is_name ? why_env(&why, expectation->text, err)
+			     : why_path(&why, expectation->text, err);
 
 	if (status != 0)
 		return -1;

@@ -130,7 +130,7 @@ answer(struct why *why, const struct plan *plan, const char *path, struct hl_err
 	why->is_writable = holder.is_writable;
 	why->is_of_host = holder.src != NULL && !holder.is_kept;
 	why_say(why, is_there, &holder.origin, "is %s",
-	    !is_there            ? "not there, on this host neither"
+	    !is_there            ? "not there, nor on this host"
 	    : holder.is_writable ? "writable"
 				 : "read-only");
 	snprintf(why->rule, sizeof(why->rule), "%s at %.200s%s%.60s", holder.what, holder.dst,
@@ -145,7 +145,9 @@ why_path(struct why *why, const char *path, struct hl_err *err)
 	static struct conflicts conflicts; /* too large for a stack */
 	static struct request asked;
 	struct plan plan = { 0 };
-	HL_AUTO_FREE char *full = hl_path_normalise(why->host->cwd, path);
+	bool is_home = path[0] == '~' && path[1] == '/';
+	HL_AUTO_FREE char *full =
+	    hl_path_normalise(is_home ? why->host->home : why->host->cwd, path + (is_home ? 2 : 0));
 
 	if (full == NULL)
 		return hl_err_oom(err);

@@ -70,6 +70,7 @@ agrees "a path of a mount" /data/man read-only
 asks "a path that fs.deny covers" 1 'why.yaml:8:10 .* covers /usr/share/doc$' --path /usr/share/doc/bash
 asks "a path that fs.deny covers, under another name" 1 'is covered' --path /data/doc/bash
 asks "a path of the system" 0 'fs.root: this host' --path /usr/bin/env
+asks "a path of the home" 0 'rule +.*fs.home' --path '~/any'
 asks "a path of the system that is not there" 1 '^no: /usr/no-such is not there' --path /usr/no-such
 asks "a path of the working directory that can be made" 0 'not-yet is writable$' --path not-yet
 asks "a path of a tmpfs" 0 '/tmp/x is writable' --path /tmp/x
