@@ -132,8 +132,8 @@ apply_pair(struct policy *policy, const struct policy_change *change, struct hl_
 	struct policy_item item = { .origin = *change->origin };
 
 	if (name == NULL || !hl_is_env_name(name, strlen(name)))
-		return hl_err_set(err, HLP_07, "'%.60s' is not a variable name",
-		    name != NULL ? name : "");
+		return hl_err_set(err, HLP_07, "'%.*s' is not a variable name",
+		    name != NULL ? policy_name_len(name) : 0, name != NULL ? name : "");
 	if (policy_name_class(name, strlen(name)) != POLICY_NAME_PLAIN)
 		return hl_err_set(err, HLP_16, "'%.60s' never enters a sandbox", name);
 	if (copy_text(policy, name, &item.name, err) != 0 ||

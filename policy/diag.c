@@ -94,6 +94,34 @@ next_finding(struct policy_findings *findings)
 	return &findings->items[findings->len++];
 }
 
+/* "tcp://user:password@host" becomes "tcp://...@host", whatever key it was written under. */
+static void
+hide_users(char *text)
+{
+	static const char ends[] = " /\"'],}\t\n";
+
+	for (char *at = strstr(text, "://"); at != NULL; at = strstr(at, "://")) {
+		at += 3;
+		char *end = at + strcspn(at, ends), *host = end;
+		const char *port = memchr(at, ':', (size_t)(end - at));
+		while (host > at && host[-1] != '@')
+			host--;
+		/* One that was cut off before its host, as long texts are. */
+		if (host == at && end - at > 40 && port != NULL && port + 1 < end &&
+		    (port[1] < '0' || port[1] > '9')) {
+			memset(at, '.', (size_t)(end - at));
+			continue;
+		}
+		size_t len = (size_t)(host - at);
+		if (len > 0 && len < 4) {
+			memset(at, '.', len - 1);
+		} else if (len > 0) {
+			memcpy(at, "...", 3);
+			memmove(at + 3, host - 1, strlen(host - 1) + 1);
+		}
+	}
+}
+
 HL_PRINTF(1, 0)
 static char *
 format_text(const char *format, va_list ap)
@@ -103,6 +131,7 @@ format_text(const char *format, va_list ap)
 
 	/* Names and values of a policy are quoted in messages: make them safe for a terminal. */
 	vsnprintf(raw, sizeof(raw), format, ap);
+	hide_users(raw);
 	hl_buf_init(&buf, (size_t)MESSAGE_MAX * 10);
 	hl_buf_printable(&buf, raw, strlen(raw));
 	char *text = hl_buf_take(&buf);
@@ -211,15 +240,18 @@ unknown_key_end(const struct diag *diag, uint32_t line)
 	return end;
 }
 
-/* The line as far as that key; of what is found behind it the words themselves, after blanks. */
+/* The line as far as that key; of what is found behind it the words themselves, after blanks, but
+ * not where they are no YAML of ours: there they may be the very value. */
 static char *
 known_part(const struct policy_finding *finding, const char *line, size_t len, size_t known)
 {
 	size_t from = finding->where.column - 1, to = from + finding->width;
 	char *part = NULL;
 
-	if (to > len || asprintf(&part, "%.*s%s", (int)(to > known ? to : known), line,
-			    (to > known ? to : known) < len ? "..." : "") < 0)
+	bool is_yaml = strncmp(hl_code_info(finding->code)->id, "HLY-", 4) == 0;
+	if (to > len || (to > known && is_yaml) ||
+	    asprintf(&part, "%.*s%s", (int)(to > known ? to : known), line,
+		(to > known ? to : known) < len ? "..." : "") < 0)
 		return NULL;
 	for (size_t i = 0; to > known && i < from; i++)
 		part[i] = part[i] == '\t' ? '\t' : ' ';

@@ -89,8 +89,7 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	hl_buf_done(&buf);
 	if (is_normal)
 		return true;
-	/* An address may carry a password, as "tcp://user:password@host". */
-	if (policy_key_is_private(key) || strstr(text, "://") != NULL)
+	if (policy_key_is_private(key))
 		policy_diag_error(r->diag, HLP_14, policy_at(node),
 		    "%s must be an absolute path in normal form", key);
 	else
@@ -103,12 +102,17 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	return false;
 }
 
-/* [ab] and {a,b} are patterns to other programs. Here they would stand for themselves and deny, as
- * a rule, nothing at all. */
+/* [ab], {a,b}, !(a) and \\* are patterns to other programs. Here they would stand for themselves
+ * and deny, as a rule, nothing at all. */
 static bool
 has_foreign_pattern(const char *text)
 {
-	while ((text = strpbrk(text, "[]{}")) != NULL) {
+	while ((text = strpbrk(text, "[]{}(\\")) != NULL) {
+		/* A name may have a parenthesis, but not behind what makes a pattern of it. */
+		if (*text == '(' && strchr("!*+?@", text[-1]) == NULL) {
+			text++;
+			continue;
+		}
 		if (*text != '{' || text[-1] != '$')
 			return true;
 		text += strcspn(text, "}");

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "policy/field.h"
+#include "policy/layer.h"
 #include "policy/node.h"
 
 #include "base/banned.h"
@@ -170,6 +171,28 @@ has_word(const char *text, size_t len, const char *word, size_t word_len)
 	return memmem(text, len, word, word_len) != NULL;
 }
 
+/* Of a block that begins with a key: is it one that somebody knows? */
+static bool
+is_known_top(const char *block, size_t size)
+{
+	size_t n, len = 0;
+	const char *const *frame = policy_frame_keys(&n);
+
+	while (len < size && (is_top_key(block[len]) || block[len] == '_'))
+		len++;
+	if (len == size || block[len] != ':')
+		return true; /* no key at all */
+	for (size_t i = 0; i < n; i++)
+		if (strlen(frame[i]) == len && memcmp(frame[i], block, len) == 0)
+			return true;
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
+		const char *key = policy_field_key((enum policy_field)i);
+		if (strcspn(key, ".") == len && memcmp(key, block, len) == 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * For a file that could not be read to its end there is no tree to ask. Then a line is private when
  * the block it belongs to (from the last line that is not indented) or, in flow style, anything
@@ -192,7 +215,8 @@ is_private_text(const struct words *words, const struct policy_source *source, u
 	for (size_t i = 0; i < words->len; i++)
 		if (has_word(block, size, words->v[i], words->lens[i]))
 			return true;
-	return has_word(block, size, "env", 3) || has_word(block, size, "set", 3);
+	return has_word(block, size, "env", 3) || has_word(block, size, "set", 3) ||
+	       has_word(block, size, "://", 3) || !is_known_top(block, size);
 }
 
 bool
