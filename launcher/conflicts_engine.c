@@ -198,11 +198,34 @@ names_a_variable(enum engine_rule rule)
 	       rule == ENGINE_RULE_ENV_UNSET;
 }
 
-bool
-engine_is_hidden(enum engine_rule rule)
+/* Of variables all behind the name. */
+static bool
+is_hidden_rule(enum engine_rule rule)
 {
 	return names_a_variable(rule) || rule == ENGINE_RULE_UNKNOWN || rule == ENGINE_RULE_OWNED ||
 	       rule == ENGINE_RULE_ANNOTATION || rule == ENGINE_RULE_PRIVATE;
+}
+
+/* As far as a value can be told: to a blank, to what a driver is given, or to nothing where it is
+ * an address, which may carry a password. */
+static size_t
+told_len(const struct engine_setting *setting)
+{
+	static const char *const drivers[] = { "driver-opt=", "volume-opt=" };
+	const char *value = setting->value;
+	size_t len = strcspn(value, ENGINE_BLANKS);
+
+	if (strstr(value, "://") != NULL)
+		return 0;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(drivers); i++) {
+		const char *at = strstr(value, drivers[i]);
+		if (at != NULL && (size_t)(at - value) < len)
+			len = (size_t)(at - value);
+	}
+	if (setting->rule == ENGINE_RULE_SYSCTL ||
+	    (setting->rule == ENGINE_RULE_STORAGE && strncmp(value, "size=", 5) != 0))
+		len = len < strcspn(value, "=") ? len : strcspn(value, "=");
+	return len;
 }
 
 /* "--engine-arg=--cap-add=SYS_ADMIN"; of a variable, of what nobody knows and of what is the
@@ -212,23 +235,23 @@ engine_is_hidden(enum engine_rule rule)
 static void
 put_asked(const struct engine_setting *setting, char *asked, size_t size)
 {
-	bool is_hidden = engine_is_hidden(setting->rule);
+	bool is_hidden = is_hidden_rule(setting->rule);
 	bool is_env = names_a_variable(setting->rule) && !setting->is_bool;
-	size_t len = is_env ? strcspn(setting->value, "=") : 0;
+	size_t len = is_env ? strcspn(setting->value, "=") : is_hidden ? 0 : told_len(setting);
+	size_t flag_len = strnlen(setting->flag, 200);
 	char shown[257];
 
-	if (!is_hidden)
-		len = strnlen(setting->value, sizeof(shown) - 1);
-	if (!is_hidden && len > strcspn(setting->value, ENGINE_BLANKS))
-		len = strcspn(setting->value, ENGINE_BLANKS);
+	if (flag_len > strcspn(setting->flag, ENGINE_BLANKS))
+		flag_len = strcspn(setting->flag, ENGINE_BLANKS);
 	if (len > sizeof(shown) - 1 || (is_env && len > 128))
 		len = 0;
 	memcpy(shown, setting->value, len);
 	shown[len] = '\0';
-	snprintf(asked, size, "--engine-arg=%s%s%s%s", setting->flag, len > 0 ? "=" : "", shown,
-	    setting->value[len] == '\0' ? ""
-	    : is_hidden                 ? "=..."
-					: "...");
+	snprintf(asked, size, "--engine-arg=%.*s%s%s%s", (int)flag_len, setting->flag,
+	    len > 0 ? "=" : "", shown,
+	    setting->value[len] == '\0' && setting->flag[flag_len] == '\0' ? ""
+	    : is_hidden                                                    ? "=..."
+									   : "...");
 }
 
 struct ask
@@ -241,6 +264,44 @@ engine_ask(const struct engine_setting *setting, char *asked, size_t size)
 		ask.spelling = "--engine-arg";
 	put_asked(setting, asked, size);
 	return ask;
+}
+
+static bool
+is_told(const struct engine_settings *settings)
+{
+	for (size_t i = 0; i < settings->len; i++) {
+		const struct engine_setting *setting = &settings->items[i];
+		if (is_hidden_rule(setting->rule) || setting->value[told_len(setting)] != '\0')
+			return false;
+	}
+	return settings->len > 0;
+}
+
+void
+engine_arg_tell(const char *engine, const char *text, struct hl_buf *out)
+{
+	struct engine_settings settings HL_AUTO(engine_settings_done) = { 0 };
+	const struct engine_arg arg = { text, 1 };
+	struct hl_err ignored = { 0 };
+	char asked[ENGINE_ASKED_SIZE];
+
+	if (engine_args_parse(engine, &arg, 1, &settings, &ignored) != 0 || settings.len == 0) {
+		size_t len = strcspn(text, "=" ENGINE_BLANKS);
+		hl_buf_puts(out, "--engine-arg=");
+		hl_buf_printable(out, text, len);
+		hl_buf_puts(out, text[len] != '\0' ? "=..." : "");
+		return;
+	}
+	if (is_told(&settings)) {
+		hl_buf_puts(out, "--engine-arg=");
+		hl_buf_printable(out, text, strlen(text));
+		return;
+	}
+	for (size_t i = 0; i < settings.len; i++) {
+		(void)engine_ask(&settings.items[i], asked, sizeof(asked));
+		hl_buf_puts(out, i > 0 ? " " : "");
+		hl_buf_printable(out, asked, strlen(asked));
+	}
 }
 
 static int

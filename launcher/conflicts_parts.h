@@ -125,8 +125,8 @@ enum {
 #define ENGINE_BLANKS " \t\n\v\f\r" /* no value of an option is told beyond one of them */
 /* How messages speak of the setting; asked holds the text. */
 struct ask engine_ask(const struct engine_setting *setting, char *asked, size_t size);
-/* Whether messages leave out the values of such settings: of variables all behind the name. */
-bool engine_is_hidden(enum engine_rule rule);
+/* "--engine-arg=..." as messages have it, of an argument that nobody judged. */
+void engine_arg_tell(const char *engine, const char *text, struct hl_buf *out);
 /* Hands the setting to the backend in its canonical form. */
 void engine_keep(struct judge *judge, const struct engine_setting *setting);
 /* A conflict; in warn the setting is handed on. */

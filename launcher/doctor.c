@@ -166,6 +166,27 @@ look_at_programs(struct doctor *doctor, const struct host *host)
 		row->mend = "install hl-seal beside hermes-launch to use signed policies";
 }
 
+static const char *
+mend_state(enum hl_code code)
+{
+	static const struct {
+		enum hl_code code;
+		const char *mend;
+	} mends[] = {
+		{ HLA_02, "chmod 700 the directory and make it yours" },
+		{ HLA_03, "name a directory on a local disk with --state-dir" },
+		{ HLA_04, "wait for the process that holds its lock, or end it" },
+		{ HLA_05,
+		    "hermes-launch audit verify, then move the log's directory below audit/ away" },
+		{ HLA_06, "make room on its file system" },
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(mends); i++)
+		if (mends[i].code == code)
+			return mends[i].mend;
+	return "name another directory with --state-dir";
+}
+
 static void
 look_at_state(struct doctor *doctor, const struct host *host)
 {
@@ -189,9 +210,7 @@ look_at_state(struct doctor *doctor, const struct host *host)
 	row->state = DOCTOR_GAP;
 	snprintf(row->detail, sizeof(row->detail), "%.190s [%s]", err.msg,
 	    hl_code_info(err.code)->id);
-	row->mend = err.code == HLA_03   ? "name a directory on a local disk with --state-dir"
-		    : err.code == HLA_05 ? "hermes-launch audit verify, then move the log away"
-					 : "chmod 700 the directory and make it yours";
+	row->mend = mend_state(err.code);
 }
 
 /* ------------------------------------------------------------------------------------------------

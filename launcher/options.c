@@ -46,7 +46,16 @@ option_fits(const struct option_row *row, enum verb verb)
 					   strchr(row->verbs, verb_rows[verb].options) != NULL);
 }
 
-/* "--evn=NAME=VALUE": what was meant is not known, and a value is not told. */
+/* "--evn=NAME=VALUE", "--evn:VALUE": what was meant is not known, and a value is not told. */
+static int
+option_len(const char *text)
+{
+	static const char letters[] =
+	    "-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+	return (int)strnlen(text, strspn(text, letters) < 80 ? strspn(text, letters) : 80);
+}
+
 static int
 name_len(const char *text)
 {
@@ -63,8 +72,9 @@ unknown_option(struct parse *parse, const char *text)
 	for (size_t i = 0; i < option_rows_len; i++)
 		if (option_fits(&option_rows[i], parse->request->verb))
 			names[n++] = option_rows[i].name;
-	snprintf(name, sizeof(name), "%.*s", name_len(text), text);
-	hl_err_set(parse->err, HLU_01, "unknown option '%s' for '%s'", name,
+	snprintf(name, sizeof(name), "%.*s", option_len(text), text);
+	bool is_cut = text[strlen(name)] != '\0' && text[strlen(name)] != '=';
+	hl_err_set(parse->err, HLU_01, "unknown option '%s%s' for '%s'", name, is_cut ? "..." : "",
 	    verb_rows[parse->request->verb].words);
 	const char *nearest = strncmp(name, "--", 2) == 0 ? hl_nearest(name + 2, names, n) : NULL;
 	if (nearest != NULL)
@@ -383,7 +393,7 @@ check_members(const struct request *request, struct hl_err *err)
 		const char *text = request->labels.items[i].text;
 		if (strchr(text, '=') == NULL || text[0] == '=')
 			return hl_err_set(err, HLU_01,
-			    "--label '%.80s' is not of the form KEY=VALUE", text);
+			    "--label '%.*s' is not of the form KEY=VALUE", name_len(text), text);
 	}
 	return 0;
 }

@@ -36,6 +36,8 @@ keep_status(struct tester *tester, int status)
 		tester->status = status;
 }
 
+static volatile sig_atomic_t stop_signal; /* then nothing more is asked, and nothing told */
+
 /* ------------------------------------------------------------------------------------------------
  * One test
  */
@@ -44,7 +46,7 @@ static void
 run_expectations(struct tester *tester, struct trial *trial,
     const struct policy_expectations *expectations, struct verdict *verdict)
 {
-	for (size_t i = 0; i < expectations->len; i++) {
+	for (size_t i = 0; i < expectations->len && stop_signal == 0; i++) {
 		const struct policy_expectation *expectation = &expectations->v[i];
 		struct hl_err err = { 0 };
 		char message[600] = "";
@@ -294,8 +296,6 @@ list_files(const struct request *request, struct hl_strv *files, struct hl_err *
 	return hl_err_help(err, "name one, or a policy with examples; tests are called NAME%s",
 	    suffix);
 }
-
-static volatile sig_atomic_t stop_signal;
 
 static void
 note_signal(int signal)

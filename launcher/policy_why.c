@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/conflicts_parts.h"
 #include "launcher/plan_parts.h"
 #include "launcher/why.h"
 
@@ -81,7 +82,8 @@ why_env(struct why *why, const char *name, struct hl_err *err)
 		return 0;
 	}
 	if (!hl_is_env_name(name, len))
-		return hl_err_set(err, HLU_01, "'%.60s' is not a variable name", name);
+		return hl_err_set(err, HLU_01, "'%.*s' is not a variable name",
+		    (int)strcspn(name, "="), name);
 	for (size_t i = 0; i < set->items_len; i++) {
 		if (strcmp(set->items[i].name, name) != 0)
 			continue;
@@ -178,11 +180,40 @@ struct question {
 	int (*find)(struct why *, const char *, struct hl_err *);
 };
 
+static const char *
+engine_of(const struct why *why)
+{
+	const struct policy_value *backends = policy_get(why->policy, POLICY_BACKENDS);
+	const char *backend = why->request->backend.text;
+
+	if (backend == NULL && backends->items_len > 0)
+		backend = backends->items[0].text;
+	return backend != NULL && strcmp(backend, "podman") == 0 ? "podman" : "docker";
+}
+
+/* What was asked, without a value that run would not tell either. */
 static void
-put_text(const struct why *why, const struct question *question, struct hl_buf *out)
+put_question(const struct why *why, const struct question *question, struct hl_buf *out)
+{
+	static const char option[] = "--engine-arg=";
+	struct hl_buf told HL_AUTO(hl_buf_done) = { 0 };
+
+	if (question->find != why_arg) {
+		hl_buf_puts(out, question->text);
+		return;
+	}
+	hl_buf_init(&told, 4096);
+	engine_arg_tell(engine_of(why), question->text, &told);
+	out->failed |= told.failed;
+	if (!told.failed)
+		hl_buf_puts(out, told.data + sizeof(option) - 1);
+}
+
+static void
+put_text(const struct why *why, const char *asked, struct hl_buf *out)
 {
 	hl_buf_putf(out, "%s: ", why->is_allowed ? "yes" : "no");
-	hl_buf_printable(out, question->text, strlen(question->text));
+	hl_buf_printable(out, asked, strlen(asked));
 	hl_buf_putf(out, " %s\n  rule    ", why->answer);
 	origin_put(out, &why->origin);
 	hl_buf_puts(out, why->rule[0] != '\0' ? "   " : "");
@@ -194,7 +225,8 @@ put_text(const struct why *why, const struct question *question, struct hl_buf *
 }
 
 static void
-put_json(const struct why *why, const struct question *question, struct hl_buf *out)
+put_json(const struct why *why, const struct question *question, const char *asked,
+    struct hl_buf *out)
 {
 	const char *const texts[][2] = {
 		{ "answer", why->answer },
@@ -209,7 +241,7 @@ put_json(const struct why *why, const struct question *question, struct hl_buf *
 	hl_json_init(&json, out);
 	hl_json_object(&json);
 	hl_json_key(&json, question->name);
-	hl_json_string(&json, question->text);
+	hl_json_string(&json, asked);
 	hl_json_key(&json, "allowed");
 	hl_json_bool(&json, why->is_allowed);
 	for (size_t i = 0; i < HL_ARRAY_SIZE(texts); i++) {
@@ -227,10 +259,19 @@ put_json(const struct why *why, const struct question *question, struct hl_buf *
 static int
 print(const struct why *why, const struct question *question, struct hl_err *err)
 {
+	struct hl_buf asked HL_AUTO(hl_buf_done) = { 0 };
 	struct hl_buf out;
 
 	hl_buf_init(&out, 65536);
-	(why->request->format == FORMAT_JSON ? put_json : put_text)(why, question, &out);
+	hl_buf_init(&asked, 65536);
+	put_question(why, question, &asked);
+	out.failed |= asked.failed;
+	if (asked.failed)
+		return verb_answer(&out, err);
+	if (why->request->format == FORMAT_JSON)
+		put_json(why, question, asked.data, &out);
+	else
+		put_text(why, asked.data, &out);
 	out.failed |= why->is_cut;
 	return verb_answer(&out, err);
 }

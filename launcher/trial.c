@@ -30,58 +30,15 @@ option_of(enum policy_request_word word)
 	hl_bug(__FILE__, __LINE__, "a request without its option");
 }
 
-/* What of an engine's argument a message of run would not show, a test does not show either: a
- * variable's value, and what follows a blank, an option that nobody knows or one of the launcher's
- * own. */
-static bool
-is_shown(const struct engine_settings *settings)
-{
-	for (size_t i = 0; i < settings->len; i++)
-		if (engine_is_hidden(settings->items[i].rule) ||
-		    settings->items[i].value[strcspn(settings->items[i].value, ENGINE_BLANKS)] !=
-			'\0')
-			return false;
-	return settings->len > 0;
-}
-
-/* By the grammar of the engine that is asked; docker's where none is, whose table has the fewest
- * options and so shows the least. */
-static void
-put_argument(const struct policy_expectation *expectation, struct hl_buf *out)
-{
-	const char *text = expectation->text;
-	bool is_podman =
-	    expectation->backend != NULL && strcmp(expectation->backend, "podman") == 0;
-	struct engine_settings settings HL_AUTO(engine_settings_done) = { 0 };
-	const struct engine_arg arg = { text, 1 };
-	struct hl_err ignored = { 0 };
-	char asked[ENGINE_ASKED_SIZE];
-
-	if (engine_args_parse(is_podman ? "podman" : "docker", &arg, 1, &settings, &ignored) != 0 ||
-	    settings.len == 0) {
-		size_t len = strcspn(text, "=" ENGINE_BLANKS);
-		hl_buf_puts(out, "--engine-arg=");
-		hl_buf_printable(out, text, len);
-		hl_buf_puts(out, text[len] != '\0' ? "=..." : "");
-		return;
-	}
-	if (is_shown(&settings)) {
-		hl_buf_puts(out, "--engine-arg=");
-		hl_buf_printable(out, text, strlen(text));
-		return;
-	}
-	for (size_t i = 0; i < settings.len; i++) {
-		(void)engine_ask(&settings.items[i], asked, sizeof(asked));
-		hl_buf_puts(out, i > 0 ? " " : "");
-		hl_buf_printable(out, asked, strlen(asked));
-	}
-}
-
 static void
 put_request(const struct policy_expectation *expectation, struct hl_buf *out)
 {
 	if (expectation->word == POLICY_REQUEST_ENGINE_ARG) {
-		put_argument(expectation, out);
+		/* By the grammar of the engine that is asked; docker's where none is, whose table
+		 * has the fewest options and so shows the least. */
+		bool is_podman =
+		    expectation->backend != NULL && strcmp(expectation->backend, "podman") == 0;
+		engine_arg_tell(is_podman ? "podman" : "docker", expectation->text, out);
 		return;
 	}
 	hl_buf_putf(out, "--%s=", policy_request_word(expectation->word));

@@ -225,6 +225,26 @@ for signal in HUP INT QUIT TERM; do
 	is "SIG$signal: half of the tests is no answer" "$(cat "$TMP/ended")" ""
 done
 
+# Also in the middle of one file, however long it takes.
+{
+	printf 'version: 1\npolicy: [base.yaml]\ntests:\n'
+	for ((i = 0; i < 190; i++)); do printf '  - {name: t%d, hidden: [/etc/shadow], read_only: [/usr]}\n' "$i"; done
+} | policy long.test >/dev/null
+whole=$(date +%s%N)
+status_is "a long file" 0 "$LAUNCH" policy test long.test.yaml
+whole=$((($(date +%s%N) - whole) / 1000000))
+before=$(places)
+env --default-signal "$LAUNCH" policy test long.test.yaml >"$TMP/ended" 2>&1 &
+pid=$!
+wait_until 5 new_places || fail "a long file: it begins"
+began=$(date +%s%N)
+kill -s TERM $pid
+status=0
+wait $pid || status=$?
+took=$((($(date +%s%N) - began) / 1000000))
+is "a signal in the middle of a file ends it" "$status" 143
+is "a signal in the middle of a file: at once" "$((took < whole / 2 + 200)) of $whole ms" "1 of $whole ms"
+
 # What a test says is what run does.
 set -- $CALLERS
 status_is "run refuses what is refused" 125 as "$1" "$LAUNCH" run -p "$TMP/policy/base.yaml" -p "$TMP/policy/team.yaml" --network host -- true

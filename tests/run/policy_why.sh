@@ -70,6 +70,10 @@ agrees "a path of a mount" /data/man read-only
 asks "a path that fs.deny covers" 1 'why.yaml:8:10 .* covers /usr/share/doc$' --path /usr/share/doc/bash
 asks "a path that fs.deny covers, under another name" 1 'is covered' --path /data/doc/bash
 asks "a path of the system" 0 'fs.root: this host' --path /usr/bin/env
+asks "a value with a variable's name" 64 "^hermes-launch: 'A' is not a variable name" --env A=do-not-show
+unlike "a value with a variable's name: it is not told" "$out" 'do-not-show'
+asks "a value of an argument" 1 '^no: --env=A=[.]{3} is' --arg=-eA=do-not-show --backend docker
+unlike "a value of an argument: it is not told" "$out" 'do-not-show'
 asks "a path of the home" 0 'rule +.*fs.home' --path '~/any'
 asks "a path of the system that is not there" 1 '^no: /usr/no-such is not there' --path /usr/no-such
 asks "a path of the working directory that can be made" 0 'not-yet is writable$' --path not-yet

@@ -3,6 +3,7 @@
  * each kind with the verdict that is right for them, each in every legal spelling; and thousands of
  * respelt attacks, of which none may pass in enforce.
  */
+#include "launcher/conflicts_parts.h"
 #include "tests/unit/launcher/conflicts_engine_case.h"
 
 #include "base/banned.h"
@@ -287,6 +288,12 @@ check_no_secret_is_told(const struct engine *engine, const char *given)
 		assert_null(strstr(trial->conflicts.notes.v[i], "s3cret"));
 	assert_null(strstr(trial->err.msg, "s3cret"));
 	trial_free(trial);
+	/* Nor where nobody has judged it. */
+	struct hl_buf told HL_AUTO(hl_buf_done) = { 0 };
+	hl_buf_init(&told, 4096);
+	engine_arg_tell(engine->name, given, &told);
+	assert_int_equal(strncmp(told.data, "--engine-arg=--", 15), 0);
+	assert_null(strstr(told.data, "s3cret"));
 }
 
 static void
@@ -294,6 +301,8 @@ test_no_secret_is_told(void **state)
 {
 	static const char *const given[] = { "--env=OPENAI_API_KEY=s3cret", "--evn=s3cret",
 		"--log-opt=token=s3cret", "--health-cmd=s3cret", "--annotation=a=s3cret",
+		"--creds u:s3cret", "--env\tA s3cret", "--network=name=foo,driver-opt=key=s3cret",
+		"--storage-opt=azure=s3cret", "--sysctl=a=s3cret", "--add-host=ssh://u:s3cret@h",
 		"--cap-add=SYS_ADMIN -e T=s3cret", "--memory=1t\t-e T=s3cret",
 		"--network=host -e T=s3cret", "--privileged=true -e T=s3cret",
 		"--env-merge=OPENAI_API_KEY=s3cret", "--env-merge=OTHER=s3cret",

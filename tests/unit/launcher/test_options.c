@@ -188,7 +188,7 @@ static void
 test_no_value_is_told(void **state)
 {
 	static const char *const given[] = { "--evn=TOKEN=s3cret", "--evn=s3cret", "-XTOKEN=s3cret",
-		"TOKEN=s3cret" };
+		"TOKEN=s3cret", "--env:s3cret", "--label==s3cret" };
 	(void)state;
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(given); i++) {
