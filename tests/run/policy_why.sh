@@ -74,6 +74,8 @@ asks "a value with a variable's name" 64 "^hermes-launch: 'A' is not a variable 
 unlike "a value with a variable's name: it is not told" "$out" 'do-not-show'
 asks "a value of an argument" 1 '^no: --env=A=[.]{3} is' --arg=-eA=do-not-show --backend docker
 unlike "a value of an argument: it is not told" "$out" 'do-not-show'
+# The launcher knows ~ where no shell has.
+# shellcheck disable=SC2088
 asks "a path of the home" 0 'rule +.*fs.home' --path '~/any'
 asks "a path of the system that is not there" 1 '^no: /usr/no-such is not there' --path /usr/no-such
 asks "a path of the working directory that can be made" 0 'not-yet is writable$' --path not-yet
