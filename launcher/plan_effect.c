@@ -173,6 +173,10 @@ weigh_value(const struct plan *plan, enum policy_field field, const struct polic
 	case POLICY_KIND_ENUM:
 		return weigh_rank(plan, field, value);
 	case POLICY_KIND_INT:
+		/* What is asked is given anyway. */
+		if (field == POLICY_AUDIT_RETENTION)
+			return EFFECT_NOTE;
+		return value->number == POLICY_UNLIMITED ? EFFECT_NOTE : EFFECT_ERROR;
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:

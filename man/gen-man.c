@@ -182,6 +182,7 @@ meaning_of(const char *merge)
 {
 	static const char *const meanings[][2] = {
 		{ "MIN", "the smallest bound of all layers" },
+		{ "MAX", "the largest bound of all layers" },
 		{ "ORD", "the strictest word of all layers" },
 		{ "INTERSECT", "what every layer allows" },
 		{ "UNION_DENY", "what any layer names" },

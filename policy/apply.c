@@ -63,14 +63,12 @@ static int
 apply_number(struct policy *policy, enum policy_field field, const char *text, struct hl_err *err)
 {
 	struct policy_state *state = &policy->states[field];
-	const struct policy_field_info *info = policy_field_info(field);
 	uint64_t number;
 
 	if (policy_parse_number(field, text, &number, err) != 0)
 		return -1;
 	state->number = number;
-	policy->values[field].number =
-	    info->kind == POLICY_KIND_BOOL ? strcmp(info->words[number], "true") == 0 : number;
+	policy->values[field].number = policy_number_handed_out(field, number);
 	return 0;
 }
 

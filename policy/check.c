@@ -47,7 +47,10 @@ check_defaults(const struct policy_read *layer, struct diag *diag)
 			if (given->number > given->bound) {
 				policy_diag_error(diag, HLP_17, given->default_at,
 				    "the default of %s is outside its own bound", key);
-				policy_diag_help(diag, "lower the default or raise max");
+				policy_diag_help(diag,
+				    policy_field_info((enum policy_field)i)->merge == MERGE_MAX
+					? "raise the default or lower min"
+					: "lower the default or raise max");
 			}
 			continue;
 		}

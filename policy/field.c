@@ -129,6 +129,24 @@ policy_kind_is_ranked(enum policy_kind kind)
 	return kind == POLICY_KIND_BOOL || kind == POLICY_KIND_ENUM || kind == POLICY_KIND_HOME;
 }
 
+uint64_t
+policy_number_turned(enum policy_field field, uint64_t number)
+{
+	const struct policy_field_info *info = policy_field_info(field);
+
+	return info->merge == MERGE_MAX ? info->max - number : number;
+}
+
+uint64_t
+policy_number_handed_out(enum policy_field field, uint64_t held)
+{
+	const struct policy_field_info *info = policy_field_info(field);
+
+	if (info->kind != POLICY_KIND_BOOL)
+		return policy_number_turned(field, held);
+	return strcmp(info->words[held], "true") == 0;
+}
+
 bool
 policy_kind_is_list(enum policy_kind kind)
 {

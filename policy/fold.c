@@ -29,8 +29,9 @@ policy_report_no_effect(struct policy_fold *f, enum policy_field field, struct d
 	if (f->layer->is_level)
 		return;
 	describe(by, who, sizeof(who));
-	policy_diag_warn(f->diag, HLP_21, at,
-	    "%s has no effect: %s allows at most %.100s (%s:%u:%u)", policy_field_key(field), who,
+	policy_diag_warn(f->diag, HLP_21, at, "%s has no effect: %s %s %.100s (%s:%u:%u)",
+	    policy_field_key(field), who,
+	    policy_field_info(field)->merge == MERGE_MAX ? "asks for at least" : "allows at most",
 	    bound, by->where.file, by->where.line, by->where.column);
 }
 

@@ -57,7 +57,7 @@ policy_put_number(struct hl_buf *out, enum policy_field field, uint64_t number)
 	else if (info->kind == POLICY_KIND_MILLI)
 		hl_buf_put_milli(out, number);
 	else
-		hl_buf_putf(out, "%llu", (unsigned long long)number);
+		hl_buf_putf(out, "%llu", (unsigned long long)policy_number_turned(field, number));
 }
 
 static void
@@ -167,14 +167,14 @@ put_home(struct hl_buf *out, const struct policy_home_value *home)
 	hl_buf_putc(out, '}');
 }
 
-/* The rank of a value that is handed out: BOOL is 0 or 1 there. */
+/* What is held of a value that is handed out: BOOL is 0 or 1 there. */
 static uint64_t
-rank_of(enum policy_field field, uint64_t number)
+held_of(enum policy_field field, uint64_t number)
 {
 	const struct policy_field_info *info = policy_field_info(field);
 
 	if (info->kind != POLICY_KIND_BOOL)
-		return number;
+		return policy_number_turned(field, number);
 	return (uint64_t)policy_word_index(info->words, number != 0 ? "true" : "false",
 	    number != 0 ? 4 : 5);
 }
@@ -204,7 +204,7 @@ policy_value_format(const struct policy_value *value, enum policy_field field, s
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:
 	case POLICY_KIND_MAX:
-		policy_put_number(out, field, rank_of(field, value->number));
+		policy_put_number(out, field, held_of(field, value->number));
 		return;
 	}
 	policy_put_list(out, value->kind, value->items, value->items_len);

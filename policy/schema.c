@@ -106,6 +106,7 @@ report_unknown(struct policy_reader *r, const struct node *key, const char *pref
  */
 
 static const char *const number_forms[] = { "max", "default", NULL };
+static const char *const least_forms[] = { "min", "default", NULL };
 static const char *const list_forms[] = { "allowed", "default", NULL };
 static const char *const text_forms[] = { "default", NULL };
 static const char *const no_forms[] = { NULL };
@@ -117,6 +118,8 @@ policy_field_forms(enum policy_field field)
 
 	if (kind == POLICY_KIND_HOME)
 		return no_forms;
+	if (policy_field_info(field)->merge == MERGE_MAX)
+		return least_forms;
 	if (policy_kind_is_number(kind) || policy_kind_is_ranked(kind))
 		return number_forms;
 	if (policy_field_info(field)->merge == MERGE_UNION_DENY)

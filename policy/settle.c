@@ -42,16 +42,6 @@ built_in_items(struct policy *policy, enum policy_field field, struct policy_ite
 	return 0;
 }
 
-static uint64_t
-hand_out(enum policy_field field, uint64_t rank)
-{
-	const struct policy_field_info *info = policy_field_info(field);
-
-	if (info->kind != POLICY_KIND_BOOL)
-		return rank;
-	return strcmp(info->words[rank], "true") == 0;
-}
-
 static int
 settle_number(struct policy *policy, enum policy_field field, struct policy_value *value,
     struct hl_err *err)
@@ -74,8 +64,8 @@ settle_number(struct policy *policy, enum policy_field field, struct policy_valu
 		state->number = state->bound;
 		state->origin = state->bound_origin;
 	}
-	value->number = hand_out(field, state->number);
-	value->bound_number = state->is_bounded ? hand_out(field, state->bound) : 0;
+	value->number = policy_number_handed_out(field, state->number);
+	value->bound_number = state->is_bounded ? policy_number_handed_out(field, state->bound) : 0;
 	return 0;
 }
 

@@ -115,11 +115,9 @@ put_bound(struct show *s, enum policy_field field)
 static void
 put_forms(struct show *s, enum policy_field field, const struct policy_value *value)
 {
-	bool is_list = policy_kind_is_list(value->kind);
-
 	hl_buf_putc(s->out, '{');
 	if (value->is_bounded && value->kind != POLICY_KIND_STRING) {
-		hl_buf_puts(s->out, is_list ? "allowed: " : "max: ");
+		hl_buf_putf(s->out, "%s: ", policy_field_forms(field)[0]);
 		put_bound(s, field);
 		hl_buf_puts(s->out, ", ");
 	}

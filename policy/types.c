@@ -431,8 +431,11 @@ read_kind(struct policy_reader *r, enum policy_field field, const struct node *n
 	case POLICY_KIND_HOME:
 		return policy_read_word(r, info->key, info->words, node, ret_number);
 	case POLICY_KIND_INT:
-		return policy_read_u64(r, info->key, node,
-		    (struct policy_range){ info->min, info->max }, ret_number);
+		if (!policy_read_u64(r, info->key, node,
+			(struct policy_range){ info->min, info->max }, ret_number))
+			return false;
+		*ret_number = policy_number_turned(field, *ret_number);
+		return true;
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 		return read_unit(r, info->key, node, info->kind, ret_number) &&

@@ -320,6 +320,8 @@ what_is_looser_is_refused(void **state)
 		snprintf(text, sizeof(text), "backends: [local, podman]\n%s\n", asked[i]);
 		assert_planned(fixture, text);
 	}
+	/* Nothing removes a record, so all days are kept that anybody asks for. */
+	assert_planned(fixture, "audit: {retention: 3650}\n");
 	assert_refused(fixture, "env: {deny: [X]}\n", HLD_20, "env.deny");
 	assert_planned(fixture, "env: {deny: []}\n");
 }

@@ -59,6 +59,32 @@ defaults_move_inside_the_bound(void **state)
 	assert_int_equal(value_of(POLICY_LIMITS_PIDS)->number, 100000);
 }
 
+/* The other way round: more is stricter. */
+static void
+days_grow(void **state)
+{
+	(void)state;
+	expect_good(OPEN);
+	assert_int_equal(value_of(POLICY_AUDIT_RETENTION)->number, 400);
+	assert_false(value_of(POLICY_AUDIT_RETENTION)->is_bounded);
+	expect_two(BASE "audit: {retention: 90}\n", HEAD "audit: {retention: 365}\n");
+	assert_string_equal(spelled(POLICY_AUDIT_RETENTION), "365");
+	assert_int_equal(value_of(POLICY_AUDIT_RETENTION)->bound_number, 365);
+	expect_two(BASE "audit: {retention: 90}\n", HEAD "audit: {retention: 30}\n");
+	assert_string_equal(spelled(POLICY_AUDIT_RETENTION), "90");
+	expect_code("HLP-21");
+	assert_non_null(strstr(stack_text(), "acme/base asks for at least 90"));
+	expect_two(BASE "audit: {retention: {min: 30, default: 60}}\n",
+	    HEAD "audit: {retention: {default: 45}}\n");
+	assert_string_equal(spelled(POLICY_AUDIT_RETENTION), "45");
+	expect_two_error(BASE "audit: {retention: 30}\n",
+	    HEAD "audit: {retention: {default: 20}}\n", "HLP-19");
+	expect_error(OPEN "audit: {retention: {min: 30, default: 20}}\n", "HLP-17");
+	expect_error(OPEN "audit: {retention: {max: 30}}\n", "HLP-04");
+	expect_good(OPEN "audit: {retention: {default: 1}}\n");
+	assert_string_equal(spelled(POLICY_AUDIT_RETENTION), "1");
+}
+
 static void
 words_and_truth_values_take_the_stricter(void **state)
 {
@@ -354,6 +380,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_take_the_smaller_bound),
 		cmocka_unit_test(defaults_move_inside_the_bound),
+		cmocka_unit_test(days_grow),
 		cmocka_unit_test(words_and_truth_values_take_the_stricter),
 		cmocka_unit_test(modes),
 		cmocka_unit_test(sets_are_inside_every_list),

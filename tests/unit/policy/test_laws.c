@@ -148,6 +148,7 @@ put_rest(struct hl_buf *out)
 	hl_buf_puts(out, "  ");
 	put_number(out, "quota", ONE_OF("64MiB", "1GiB", "unlimited"));
 	hl_buf_putf(out, "  redact: [%s]\n", ONE_OF("", "a, \"b*\"", "\"b*\""));
+	hl_buf_putf(out, "  retention: %s\n", ONE_OF("30", "400", "{min: 7}", "{min: 365}"));
 	hl_buf_puts(out, "cloud:\n  ");
 	put_number(out, "lifetime", ONE_OF("1m", "1h"));
 	hl_buf_puts(out, "  ");
@@ -259,6 +260,8 @@ expect_tighter(enum policy_field field, const struct policy_value *value, bool w
 		assert_true(value->bound_number == bound ||
 			    strcmp(policy_field_words(field)[0],
 				value->bound_number != 0 ? "true" : "false") == 0);
+	else if (policy_field_info(field)->merge == MERGE_MAX)
+		assert_true(value->bound_number >= bound);
 	else
 		assert_true(value->bound_number <= bound);
 }
