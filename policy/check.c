@@ -15,7 +15,7 @@ is_allowed(enum policy_kind kind, const struct policy_given *given, const struct
 	if (kind != POLICY_KIND_SET)
 		return policy_place_is_inside(kind, &given->allowed, item);
 	for (size_t i = 0; i < given->allowed.len; i++) {
-		if (policy_pattern_is_inside(item->text, given->allowed.v[i].text))
+		if (policy_item_is_inside(item, &given->allowed.v[i]))
 			return true;
 	}
 	return false;

@@ -26,8 +26,10 @@ policy_number_is_allowed(const struct policy_state *state, uint64_t number)
 
 /* Of a list of denials, which is stricter the longer it is: whether some member covers the path. */
 static bool
-is_denied(const struct policy_items *denials, const char *path)
+is_denied(const struct policy_items *denials, const struct policy_item *item)
 {
+	const char *path = item->text;
+
 	for (size_t i = 0; i < denials->len; i++) {
 		const char *denied = denials->v[i].text;
 		if (strcmp(denied, path) == 0)
@@ -40,20 +42,20 @@ is_denied(const struct policy_items *denials, const char *path)
 }
 
 static bool
-are_all_denied(const struct policy_items *denials, const struct policy_items *paths)
+are_all_denied(const struct policy_items *denials, const struct policy_items *items)
 {
-	for (size_t i = 0; i < paths->len; i++) {
-		if (!is_denied(denials, paths->v[i].text))
+	for (size_t i = 0; i < items->len; i++) {
+		if (!is_denied(denials, &items->v[i]))
 			return false;
 	}
 	return true;
 }
 
 static bool
-has_pattern(const struct policy_state *state)
+has_wide(const struct policy_state *state)
 {
 	for (size_t i = 0; i < state->lists_len; i++) {
-		if (state->lists[i].index.patterns_len > 0)
+		if (state->lists[i].index.wide_len > 0)
 			return true;
 	}
 	return false;
@@ -63,7 +65,7 @@ static bool
 is_list_inside(const struct policy_index *outer, const struct policy_items *inner)
 {
 	for (size_t i = 0; i < inner->len; i++) {
-		if (!policy_index_has(outer, inner->v[i].text))
+		if (!policy_index_has(outer, &inner->v[i]))
 			return false;
 	}
 	return true;
@@ -71,13 +73,13 @@ is_list_inside(const struct policy_index *outer, const struct policy_items *inne
 
 /*
  * Every list of the outer conjunction has to hold all that the inner one lets through. One of the
- * inner lists being inside is enough; without patterns the intersection of all of them is exact.
+ * inner lists being inside is enough; of plain names the intersection of all of them is exact.
  */
 static bool
 is_set_inside(struct pair *p, const struct policy_state *outer, const struct policy_state *inner)
 {
 	struct policy_refs flat = { 0 };
-	bool is_exact = inner->lists_len > 0 && !has_pattern(inner);
+	bool is_exact = inner->lists_len > 0 && !has_wide(inner);
 
 	if (is_exact && !policy_flatten(p->arena, inner, &flat)) {
 		p->is_oom = true;
@@ -87,7 +89,7 @@ is_set_inside(struct pair *p, const struct policy_state *outer, const struct pol
 		bool is_inside = is_exact;
 		for (size_t j = 0; j < flat.len; j++)
 			is_inside =
-			    is_inside && policy_index_has(&outer->lists[i].index, flat.v[j]->text);
+			    is_inside && policy_index_has(&outer->lists[i].index, flat.v[j]);
 		for (size_t j = 0; j < inner->lists_len && !is_inside; j++)
 			is_inside = is_list_inside(&outer->lists[i].index, &inner->lists[j].items);
 		if (!is_inside)
@@ -214,8 +216,7 @@ is_list_value_inside(enum policy_field field, const struct policy_items *outer,
 		bool is_inside =
 		    kind != POLICY_KIND_SET && policy_place_is_inside(kind, outer, &inner->v[i]);
 		for (size_t j = 0; kind == POLICY_KIND_SET && j < outer->len; j++)
-			is_inside = is_inside ||
-				    policy_pattern_is_inside(inner->v[i].text, outer->v[j].text);
+			is_inside = is_inside || policy_item_is_inside(&inner->v[i], &outer->v[j]);
 		if (!is_inside)
 			return false;
 	}

@@ -99,7 +99,8 @@ judge_set(const struct policy *policy, enum policy_field field, const char *text
 		policy_arena_done(&arena);
 		return -1;
 	}
-	size_t list = policy_lists_outside(state, member);
+	const struct policy_item item = { .text = member };
+	size_t list = policy_lists_outside(state, &item);
 	if (state->lists_len > 0)
 		say_items(judgement, POLICY_KIND_SET,
 		    &state->lists[list < state->lists_len ? list : 0].items);

@@ -32,7 +32,7 @@ policy_item_is_allowed(enum policy_kind kind, const struct policy_state *state,
     const struct policy_item *item)
 {
 	if (kind == POLICY_KIND_SET)
-		return policy_lists_outside(state, item->text) == state->lists_len;
+		return policy_lists_outside(state, item) == state->lists_len;
 	return !state->is_bounded || policy_place_is_inside(kind, &state->allowed, item);
 }
 
@@ -46,7 +46,7 @@ check_default(struct policy_fold *f, enum policy_field field, const struct polic
 		const struct policy_item *item = &given->items.v[i];
 		if (policy_item_is_allowed(kind, state, item))
 			continue;
-		size_t list = kind == POLICY_KIND_SET ? policy_lists_outside(state, item->text) : 0;
+		size_t list = kind == POLICY_KIND_SET ? policy_lists_outside(state, item) : 0;
 		policy_report_outside(f, field, policy_at_item(item), HLP_19,
 		    kind == POLICY_KIND_SET ? &state->lists[list].origin : &state->bound_origin);
 		return;

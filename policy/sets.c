@@ -1,7 +1,8 @@
 /*
- * Bounds of sets. A bound is the conjunction of every layer's list, so patterns of different layers
- * need not be combined into one. Each list is indexed once: plain names are found by binary search
- * and only patterns are tried one by one, so a thousand names cost no million comparisons.
+ * Bounds of sets, of texts or of records. A bound is the conjunction of every layer's list, so
+ * patterns of different layers need not be combined into one. Each list is indexed once: plain
+ * names are found by binary search and only patterns and records are tried one by one, so a
+ * thousand names cost no million comparisons.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,17 @@ policy_pattern_is_inside(const char *pattern, const char *bound)
 	return *bound == '\0';
 }
 
-static bool
-is_pattern(const char *text)
+bool
+policy_item_is_inside(const struct policy_item *item, const struct policy_item *bound)
 {
-	return strpbrk(text, "*?") != NULL;
+	return policy_pattern_is_inside(item->text, bound->text);
+}
+
+/* Whether it can hold others than itself. */
+static bool
+is_wide(const struct policy_item *item)
+{
+	return strpbrk(item->text, "*?") != NULL;
 }
 
 static int
@@ -57,12 +65,12 @@ policy_index_init(struct policy_arena *arena, const struct policy_items *items,
 	struct policy_index index = { 0 };
 
 	index.names = policy_arena_array(arena, items->len, sizeof(char *));
-	index.patterns = policy_arena_array(arena, items->len, sizeof(char *));
-	if (index.names == NULL || index.patterns == NULL)
+	index.wide = policy_arena_array(arena, items->len, sizeof(*index.wide));
+	if (index.names == NULL || index.wide == NULL)
 		return false;
 	for (size_t i = 0; i < items->len; i++) {
-		if (is_pattern(items->v[i].text))
-			index.patterns[index.patterns_len++] = items->v[i].text;
+		if (is_wide(&items->v[i]))
+			index.wide[index.wide_len++] = &items->v[i];
 		else
 			index.names[index.names_len++] = items->v[i].text;
 	}
@@ -73,20 +81,20 @@ policy_index_init(struct policy_arena *arena, const struct policy_items *items,
 }
 
 bool
-policy_index_has(const struct policy_index *index, const char *member)
+policy_index_has(const struct policy_index *index, const struct policy_item *member)
 {
-	if (index->names_len > 0 &&
-	    bsearch(&member, index->names, index->names_len, sizeof(char *), compare_names) != NULL)
+	if (index->names_len > 0 && bsearch(&member->text, index->names, index->names_len,
+					sizeof(char *), compare_names) != NULL)
 		return true;
-	for (size_t i = 0; i < index->patterns_len; i++) {
-		if (policy_pattern_is_inside(member, index->patterns[i]))
+	for (size_t i = 0; i < index->wide_len; i++) {
+		if (policy_item_is_inside(member, index->wide[i]))
 			return true;
 	}
 	return false;
 }
 
 size_t
-policy_lists_outside(const struct policy_state *state, const char *member)
+policy_lists_outside(const struct policy_state *state, const struct policy_item *member)
 {
 	size_t i = 0;
 
@@ -102,7 +110,7 @@ adds_nothing(const struct policy_state *state, const struct policy_index *allowe
 	for (size_t i = 0; i < state->lists_len; i++) {
 		const struct policy_items *old = &state->lists[i].items;
 		size_t j = 0;
-		while (j < old->len && policy_index_has(allowed, old->v[j].text))
+		while (j < old->len && policy_index_has(allowed, &old->v[j]))
 			j++;
 		if (j == old->len)
 			return true;
@@ -115,7 +123,7 @@ report_clamped_set(struct policy_fold *f, enum policy_field field,
     const struct policy_items *allowed, const struct policy_state *state)
 {
 	for (size_t i = 0; i < allowed->len; i++) {
-		size_t list = policy_lists_outside(state, allowed->v[i].text);
+		size_t list = policy_lists_outside(state, &allowed->v[i]);
 		if (list < state->lists_len) {
 			policy_report_list(f, field, &allowed->v[i], &state->lists[list].items,
 			    &state->lists[list].origin);
@@ -175,8 +183,8 @@ add_members(const struct policy_state *state, const struct policy_index *wanted,
 	for (size_t i = 0; i < state->lists_len; i++) {
 		for (size_t j = 0; j < state->lists[i].items.len; j++) {
 			const struct policy_item *item = &state->lists[i].items.v[j];
-			if ((wanted == NULL || policy_index_has(wanted, item->text)) &&
-			    policy_lists_outside(state, item->text) == state->lists_len)
+			if ((wanted == NULL || policy_index_has(wanted, item)) &&
+			    policy_lists_outside(state, item) == state->lists_len)
 				out->v[out->len++] = item;
 		}
 	}
@@ -191,17 +199,16 @@ compare_refs(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-/* Whether another of the patterns takes the text as well. Of two that are inside each other, such
- * as
- * "*" and "**", the first stays. */
+/* Whether another of them takes it as well. Of two that are inside each other, such as "*" and
+ * "**", the first stays. */
 static bool
-is_covered(const struct policy_refs *refs, const char *text)
+is_covered(const struct policy_refs *refs, const struct policy_item *item)
 {
 	for (size_t i = 0; i < refs->len; i++) {
-		const char *other = refs->v[i]->text;
-		int order = strcmp(other, text);
-		if (order != 0 && policy_pattern_is_inside(text, other) &&
-		    (order < 0 || !policy_pattern_is_inside(other, text)))
+		const struct policy_item *other = refs->v[i];
+		int order = strcmp(other->text, item->text);
+		if (order != 0 && policy_item_is_inside(item, other) &&
+		    (order < 0 || !policy_item_is_inside(other, item)))
 			return true;
 	}
 	return false;
@@ -211,25 +218,25 @@ is_covered(const struct policy_refs *refs, const char *text)
 static bool
 tidy(struct policy_arena *arena, struct policy_refs *refs)
 {
-	struct policy_refs patterns = { 0 };
+	struct policy_refs wide = { 0 };
 	size_t kept = 0;
 
 	if (refs->len > 1)
 		qsort(refs->v, refs->len, sizeof(*refs->v), compare_refs);
-	patterns.v = policy_arena_array(arena, refs->len, sizeof(*patterns.v));
-	if (patterns.v == NULL)
+	wide.v = policy_arena_array(arena, refs->len, sizeof(*wide.v));
+	if (wide.v == NULL)
 		return false;
 	for (size_t i = 0; i < refs->len; i++) {
 		if (kept > 0 && strcmp(refs->v[kept - 1]->text, refs->v[i]->text) == 0)
 			continue;
 		refs->v[kept++] = refs->v[i];
-		if (is_pattern(refs->v[i]->text))
-			patterns.v[patterns.len++] = refs->v[i];
+		if (is_wide(refs->v[i]))
+			wide.v[wide.len++] = refs->v[i];
 	}
 	refs->len = kept;
 	kept = 0;
 	for (size_t i = 0; i < refs->len; i++) {
-		if (!is_covered(&patterns, refs->v[i]->text))
+		if (!is_covered(&wide, refs->v[i]))
 			refs->v[kept++] = refs->v[i];
 	}
 	refs->len = kept;
@@ -240,7 +247,7 @@ static bool
 is_all_inside(const struct policy_state *state, const struct policy_items *items)
 {
 	for (size_t i = 0; i < items->len; i++) {
-		if (policy_lists_outside(state, items->v[i].text) < state->lists_len)
+		if (policy_lists_outside(state, &items->v[i]) < state->lists_len)
 			return false;
 	}
 	return true;
@@ -261,7 +268,7 @@ policy_cut_set(struct policy_arena *arena, const struct policy_state *state,
 	if (out.v == NULL || more.v == NULL)
 		return false;
 	for (size_t i = 0; i < items->len; i++) {
-		if (policy_lists_outside(state, items->v[i].text) == state->lists_len)
+		if (policy_lists_outside(state, &items->v[i]) == state->lists_len)
 			out.v[out.len++] = items->v[i];
 	}
 	if (!policy_index_init(arena, items, &wanted) || !policy_index_init(arena, &out, &has))
@@ -270,7 +277,7 @@ policy_cut_set(struct policy_arena *arena, const struct policy_state *state,
 	if (!tidy(arena, &more))
 		return false;
 	for (size_t i = 0; i < more.len; i++) {
-		if (!policy_index_has(&has, more.v[i]->text))
+		if (!policy_index_has(&has, more.v[i]))
 			out.v[out.len++] = *more.v[i];
 	}
 	*items = out;

@@ -27,12 +27,12 @@ struct policy_refs {
 	size_t len;
 };
 
-/* A set for asking: names sorted, patterns beside them. Borrows the texts. */
+/* A set for asking: names sorted, beside them what can hold more than itself. Borrows all of it. */
 struct policy_index {
 	const char **names;
 	size_t names_len;
-	const char **patterns;
-	size_t patterns_len;
+	const struct policy_item **wide; /* patterns and records */
+	size_t wide_len;
 };
 
 /* One layer's list of what a set may hold. A member must be inside every list. */
@@ -46,7 +46,7 @@ struct policy_state {
 	bool is_bounded;
 	uint64_t bound;
 	struct hl_origin bound_origin;
-	struct policy_bound_list *lists; /* sets: a conjunction */
+	struct policy_bound_list *lists; /* sets and records: a conjunction */
 	size_t lists_len;
 	struct policy_items allowed; /* mounts, tmpfs: the intersection itself */
 	bool has_default;
@@ -108,14 +108,16 @@ void policy_fold_list(struct policy_fold *f, enum policy_field field,
 /* sets.c */
 bool policy_index_init(struct policy_arena *arena, const struct policy_items *items,
     struct policy_index *ret_index);
+/* Certain only: false also when it cannot be told. Of patterns, records and plain texts. */
+bool policy_item_is_inside(const struct policy_item *item, const struct policy_item *bound);
 /* Whether the member, itself perhaps a pattern, is inside one of them. */
-bool policy_index_has(const struct policy_index *index, const char *member);
+bool policy_index_has(const struct policy_index *index, const struct policy_item *member);
 void policy_bound_set(struct policy_fold *f, enum policy_field field,
     const struct policy_given *given, struct policy_state *state);
 bool policy_cut_set(struct policy_arena *arena, const struct policy_state *state,
     struct policy_items *items);
 /* The index of the first list that the member is not inside of; lists_len: inside all. */
-size_t policy_lists_outside(const struct policy_state *state, const char *member);
+size_t policy_lists_outside(const struct policy_state *state, const struct policy_item *member);
 /* items, cut to what the bounds allow. NULL items on no memory. */
 bool policy_cut_list(struct policy_arena *arena, enum policy_kind kind,
     const struct policy_state *state, struct policy_items *items);
