@@ -112,13 +112,21 @@ static const struct {
 static bool
 only_adds(enum policy_field field)
 {
-	static const enum policy_field adding[] = { POLICY_ENV_DENY, POLICY_AUDIT_REDACT,
-		POLICY_AUDIT_ANCHOR, POLICY_AUDIT_REQUIRE_LABELS };
+	static const enum policy_field adding[] = { POLICY_ENV_DENY, POLICY_NETWORK_DENY,
+		POLICY_AUDIT_REDACT, POLICY_AUDIT_ANCHOR, POLICY_AUDIT_REQUIRE_LABELS };
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(adding); i++)
 		if (adding[i] == field)
 			return true;
 	return false;
+}
+
+/* What they name is given, and without an enforcer is not. */
+static bool
+is_a_gift(enum policy_field field)
+{
+	return field == POLICY_NETWORK_PUBLISH || field == POLICY_NETWORK_FORWARD ||
+	       field == POLICY_FILES;
 }
 
 static uint64_t
@@ -158,7 +166,8 @@ weigh_rank(const struct plan *plan, enum policy_field field, const struct policy
 static bool
 is_moot(const struct policy *policy, const struct plan *plan, const char *key)
 {
-	bool is_of_network = strncmp(key, "network.", 8) == 0 || strncmp(key, "egress.", 7) == 0;
+	bool is_of_network = strncmp(key, "network.", 8) == 0 || strncmp(key, "egress.", 7) == 0 ||
+			     strcmp(key, "secrets") == 0;
 
 	return is_of_network && !plan_is_scrub(plan) && strcmp(key, "network.mode") != 0 &&
 	       policy_get(policy, POLICY_NETWORK_MODE)->number == PLAN_NETWORK_NONE;
@@ -182,8 +191,9 @@ weigh_value(const struct plan *plan, enum policy_field field, const struct polic
 	case POLICY_KIND_MILLI:
 		return value->number == POLICY_UNLIMITED ? EFFECT_NOTE : EFFECT_ERROR;
 	case POLICY_KIND_SET:
-		/* Things that are given, and without an enforcer are not. */
-		if (field == POLICY_NETWORK_PUBLISH)
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
+		if (is_a_gift(field))
 			return value->items_len == 0 ? EFFECT_NOTE : EFFECT_WARNING;
 		return only_adds(field) && value->items_len == 0 ? EFFECT_NOTE : EFFECT_ERROR;
 	case POLICY_KIND_WORKDIR: {

@@ -38,16 +38,32 @@ static const struct {
 #undef POLICY_FIELD
 
 static const struct {
-	const char *key, *kind, *merge, *text;
+	const char *symbol, *key, *kind, *merge, *text;
 	const char *const *words;
 	bool is_lockable;
 	const char *help;
 } fields[] = {
 #define POLICY_FIELD(symbol, key, kind, merge, text, min, max, words, lockable, private, since, \
     help)                                                                                       \
- { key, #kind, #merge, text, words_##symbol, lockable, help },
+ { #symbol, key, #kind, #merge, text, words_##symbol, lockable, help },
 #include "policy/fields.def"
 #undef POLICY_FIELD
+};
+
+#define RECORD(field, member, key, type, many, rule, missing, words, help) \
+ static const char *const words_##field##_##member[] = { WORDS words };
+#include "policy/records.def"
+#undef RECORD
+
+static const struct {
+	const char *field, *key, *many, *missing;
+	const char *const *words;
+	const char *help;
+} members[] = {
+#define RECORD(field, member, key, type, many, rule, missing, words, help) \
+ { #field, key, #many, missing, words_##field##_##member, help },
+#include "policy/records.def"
+#undef RECORD
 };
 
 static const struct {
@@ -225,6 +241,49 @@ put_backends(const char *key)
 }
 
 static void
+put_member(size_t i)
+{
+	printf(".It Ic %s\n", members[i].key);
+	if (strcmp(members[i].many, "ONE") != 0)
+		puts("A list.");
+	put_sentences(members[i].help);
+	if (members[i].words[0] != NULL) {
+		puts("One of");
+		for (size_t w = 0; members[i].words[w] != NULL; w++)
+			printf(".Cm %s%s\n", members[i].words[w],
+			    members[i].words[w + 1] != NULL ? " ," : " .");
+	}
+	size_t group = strcspn(members[i].key, ".");
+	if (members[i].key[group] == '.') {
+		printf("One key of %.*s is needed.\n", (int)group, members[i].key);
+	} else if (members[i].missing[0] == '!') {
+		puts("Needed.");
+	} else if (members[i].missing[0] != '\0') {
+		fputs("Default: ", stdout);
+		put_text(members[i].missing);
+		puts(".");
+	}
+}
+
+/* Of a list or map of mappings. */
+static void
+put_members(const char *symbol)
+{
+	bool is_open = false;
+
+	for (size_t i = 0; i < COUNT(members); i++) {
+		if (strcmp(members[i].field, symbol) != 0)
+			continue;
+		if (!is_open)
+			puts("Members of each:\n.Bl -tag -width Ds");
+		is_open = true;
+		put_member(i);
+	}
+	if (is_open)
+		puts(".El");
+}
+
+static void
 put_field(size_t i)
 {
 	printf(".It Ic %s\n", fields[i].key);
@@ -243,6 +302,7 @@ put_field(size_t i)
 	}
 	printf("Layers: %s.\n", meaning_of(fields[i].merge));
 	put_backends(fields[i].key);
+	put_members(fields[i].symbol);
 	if (!fields[i].is_lockable)
 		puts("Cannot be locked.");
 }

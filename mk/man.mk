@@ -3,6 +3,7 @@
 man-pages := $(patsubst man/%.in,$(B)/man/%,$(wildcard man/*.in))
 
 $(B)/gen-man: man/gen-man.c launcher/options.def launcher/verbs.def policy/fields.def \
+		policy/records.def \
 		backends/controls.def base/codes.def
 	@mkdir -p $(@D)
 	$(call say,CC,$@)

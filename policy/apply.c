@@ -182,6 +182,8 @@ apply_kind(struct policy *policy, enum policy_field field, const struct policy_c
 	case POLICY_KIND_HOME:
 		return apply_home(policy, change->text, change->origin, err);
 	case POLICY_KIND_MOUNTS:
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
 	case POLICY_KIND_MAX:
 		break;
 	}

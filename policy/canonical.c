@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "policy/file.h"
 #include "policy/layer.h"
+#include "policy/records.h"
 #include "policy/structures.h"
 
 #include "base/banned.h"
@@ -88,6 +89,23 @@ rank_of_member(enum policy_kind kind, const struct node *key)
 	return i;
 }
 
+/* The same below a name: "secrets.NAME."; of no such prefix SIZE_MAX. */
+static size_t
+rank_of_record_member(const char *prefix, const struct node *key)
+{
+	size_t section = strcspn(prefix, "."), len, i = 0;
+	enum policy_field field = policy_field_findn(prefix, section);
+
+	if (field == POLICY_FIELD_MAX || policy_field_kind(field) != POLICY_KIND_NAMED ||
+	    prefix[section + 1] == '\0')
+		return SIZE_MAX;
+	const struct record_member *rows = policy_record_members(field, &len, NULL);
+	while (i < len && (policy_record_key_len(&rows[i]) != key->len ||
+			      memcmp(rows[i].key, key->text, key->len) != 0))
+		i++;
+	return i;
+}
+
 /* prefix: "", "limits." or a field's "limits.memory."; equal ranks keep their order. */
 static size_t
 rank_of(const struct node *key, const char *prefix)
@@ -96,6 +114,9 @@ rank_of(const struct node *key, const char *prefix)
 	const char *const *frame = policy_frame_keys(&frame_len);
 	enum policy_field own = len > 0 ? policy_field_findn(prefix, len - 1) : POLICY_FIELD_MAX;
 
+	size_t member = rank_of_record_member(prefix, key);
+	if (member != SIZE_MAX)
+		return member;
 	for (size_t i = 0; len == 0 && i < frame_len; i++)
 		if (policy_node_is(key, frame[i]))
 			/* The last key of the frame, the examples, comes behind what they show. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "policy/records.h"
 #include "policy/state.h"
 
 #include "base/banned.h"
@@ -12,7 +13,7 @@
 static bool
 is_allowed(enum policy_kind kind, const struct policy_given *given, const struct policy_item *item)
 {
-	if (kind != POLICY_KIND_SET)
+	if (!policy_kind_is_set(kind))
 		return policy_place_is_inside(kind, &given->allowed, item);
 	for (size_t i = 0; i < given->allowed.len; i++) {
 		if (policy_item_is_inside(item, &given->allowed.v[i]))
@@ -136,10 +137,120 @@ check_words(const struct policy_read *layer, struct diag *diag)
 	}
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Records
+ */
+
+static void
+report_again(struct diag *diag, enum policy_field field, const struct policy_item *second,
+    const struct policy_item *first, const char *member)
+{
+	if (member != NULL)
+		policy_diag_error(diag, HLP_15, policy_at_item(second),
+		    "two members of %s have the same %s", policy_field_key(field), member);
+	else
+		policy_diag_error(diag, HLP_15, policy_at_item(second),
+		    "a member of %s is there twice", policy_field_key(field));
+	policy_diag_other(diag, first->origin.where, "the first is here");
+	policy_diag_help(diag, "keep one");
+}
+
+/* The same text, or where a member is given the same value of it. */
+static bool
+is_again(const struct policy_item *a, const struct policy_item *b, size_t member)
+{
+	if (member == RECORD_INDEX_MAX)
+		return strcmp(a->text, b->text) == 0;
+	return strcmp(policy_record_text(a->record, (enum record_index)member),
+		   policy_record_text(b->record, (enum record_index)member)) == 0;
+}
+
+static bool
+check_again(enum policy_field field, const struct policy_items *items, size_t member,
+    struct diag *diag)
+{
+	for (size_t i = 0; i < items->len; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (!is_again(&items->v[i], &items->v[j], member))
+				continue;
+			report_again(diag, field, &items->v[i], &items->v[j],
+			    member != RECORD_INDEX_MAX ? policy_record_member(member)->key : NULL);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* A bound may name one thing in several ways; what is used may not. */
+static void
+check_records(const struct policy_read *layer, enum policy_field field, struct diag *diag)
+{
+	const struct policy_given *given = &layer->given[field];
+
+	if (!check_again(field, &given->items, RECORD_INDEX_MAX, diag) ||
+	    (!given->is_short && !check_again(field, &given->allowed, RECORD_INDEX_MAX, diag)))
+		return;
+	for (size_t i = 0; i < RECORD_INDEX_MAX; i++) {
+		const struct record_member *member = policy_record_member(i);
+		if (member->field == field && member->rule == RECORD_RULE_UNIQUE)
+			check_again(field, &given->items, i, diag);
+	}
+}
+
+/* Whether the file lets the host be reached, and the proxy read what goes there. */
+static const char *
+why_no_secret(const struct policy_items *allow, const char *host)
+{
+	const char *why = "is not in network.allow";
+
+	for (size_t i = 0; i < allow->len; i++) {
+		const struct policy_record *record = allow->v[i].record;
+		if (!policy_host_is_inside(host,
+			policy_record_text(record, RECORD_NETWORK_ALLOW_HOST)))
+			continue;
+		if (strcmp(policy_record_text(record, RECORD_NETWORK_ALLOW_TLS), "splice") != 0)
+			return NULL;
+		why = "is reached unread, by tls: splice";
+	}
+	return why;
+}
+
+/* network.use may bring further hosts, which are not known here. */
+static void
+check_secrets(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_given *allow = &layer->given[POLICY_NETWORK_ALLOW];
+	const struct policy_given *secrets = &layer->given[POLICY_SECRETS];
+
+	if (!allow->is_set || layer->given[POLICY_NETWORK_USE].is_set)
+		return;
+	for (size_t i = 0; i < secrets->items.len; i++) {
+		const struct policy_item *secret = &secrets->items.v[i];
+		const struct record_value *hosts =
+		    policy_record_value(secret->record, RECORD_SECRETS_HOSTS);
+		for (size_t j = 0; j < hosts->len; j++) {
+			const char *why =
+			    why_no_secret(allow->has_bound ? &allow->allowed : &allow->items,
+				hosts->v[j]);
+			if (why == NULL)
+				continue;
+			policy_diag_error(diag, HLP_15, policy_at_item(secret),
+			    "a host of the secret %.64s %s", secret->name, why);
+			policy_diag_other(diag, policy_origin(layer, allow->at).where,
+			    "network.allow is here");
+			policy_diag_help(diag, "add the host there, or take it from the secret");
+		}
+	}
+}
+
 void
 policy_check_file(const struct policy_read *layer, struct diag *diag)
 {
 	check_defaults(layer, diag);
 	check_places(layer, diag);
 	check_words(layer, diag);
+	for (size_t i = 0; i < POLICY_FIELD_MAX; i++)
+		if (policy_field_kind((enum policy_field)i) == POLICY_KIND_RECORDS)
+			check_records(layer, (enum policy_field)i, diag);
+	check_secrets(layer, diag);
 }

@@ -24,7 +24,7 @@ policy_number_is_allowed(const struct policy_state *state, uint64_t number)
 	return !state->is_bounded || number <= state->bound;
 }
 
-/* Of a list of denials, which is stricter the longer it is: whether some member covers the path. */
+/* Of a list of denials, which is stricter the longer it is: whether some member covers it. */
 static bool
 is_denied(const struct policy_items *denials, const struct policy_item *item)
 {
@@ -32,6 +32,11 @@ is_denied(const struct policy_items *denials, const struct policy_item *item)
 
 	for (size_t i = 0; i < denials->len; i++) {
 		const char *denied = denials->v[i].text;
+		if (item->record != NULL) {
+			if (policy_item_is_inside(item, &denials->v[i]))
+				return true;
+			continue;
+		}
 		if (strcmp(denied, path) == 0)
 			return true;
 		if (strpbrk(denied, "*?") == NULL && strpbrk(path, "*?") == NULL &&
@@ -185,6 +190,8 @@ is_bound_inside(struct pair *p, enum policy_field field)
 		return !outer->is_bounded ||
 		       (inner->is_bounded && strcmp(outer->text, inner->text) == 0);
 	case POLICY_KIND_SET:
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
 		if (policy_field_info(field)->merge == MERGE_UNION_DENY)
 			return are_all_denied(&inner->items, &outer->items);
 		return is_set_inside(p, outer, inner);
@@ -214,8 +221,8 @@ is_list_value_inside(enum policy_field field, const struct policy_items *outer,
 		       (outer->len > 0 && strcmp(outer->v[0].text, inner->v[0].text) == 0);
 	for (size_t i = 0; i < inner->len; i++) {
 		bool is_inside =
-		    kind != POLICY_KIND_SET && policy_place_is_inside(kind, outer, &inner->v[i]);
-		for (size_t j = 0; kind == POLICY_KIND_SET && j < outer->len; j++)
+		    !policy_kind_is_set(kind) && policy_place_is_inside(kind, outer, &inner->v[i]);
+		for (size_t j = 0; policy_kind_is_set(kind) && j < outer->len; j++)
 			is_inside = is_inside || policy_item_is_inside(&inner->v[i], &outer->v[j]);
 		if (!is_inside)
 			return false;

@@ -439,7 +439,7 @@ put_bound(const struct policy *policy, const struct policy_expectation *expectat
 		hl_buf_puts(out, "(unbounded)");
 		return 0;
 	}
-	if (kind == POLICY_KIND_SET && policy_field_info(field)->merge != MERGE_UNION_DENY)
+	if (policy_kind_is_set(kind) && policy_field_info(field)->merge != MERGE_UNION_DENY)
 		return put_set_bound(state, expectation, out);
 	if (policy_kind_is_list(kind) && policy_field_info(field)->merge != MERGE_UNION_DENY)
 		return put_members(expectation, state->allowed.v, state->allowed.len, out);

@@ -150,5 +150,11 @@ policy_number_handed_out(enum policy_field field, uint64_t held)
 bool
 policy_kind_is_list(enum policy_kind kind)
 {
-	return kind == POLICY_KIND_SET || kind == POLICY_KIND_MOUNTS || kind == POLICY_KIND_TMPFS;
+	return policy_kind_is_set(kind) || kind == POLICY_KIND_MOUNTS || kind == POLICY_KIND_TMPFS;
+}
+
+bool
+policy_kind_is_set(enum policy_kind kind)
+{
+	return kind == POLICY_KIND_SET || kind == POLICY_KIND_RECORDS || kind == POLICY_KIND_NAMED;
 }

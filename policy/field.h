@@ -50,6 +50,8 @@ int policy_word_index(const char *const *words, const char *text, size_t len);
 bool policy_kind_is_number(enum policy_kind kind);
 bool policy_kind_is_ranked(enum policy_kind kind);
 bool policy_kind_is_list(enum policy_kind kind);
+/* Lists of which a bound is the conjunction of every layer's (sets.c). */
+bool policy_kind_is_set(enum policy_kind kind);
 /* A number is held so that the smaller one is the stricter: of MERGE_MAX as what is missing from
  * the largest. From what a policy says to what is held, and back again. */
 uint64_t policy_number_turned(enum policy_field field, uint64_t number);

@@ -259,6 +259,8 @@ fold_field(struct policy_fold *f, enum policy_field field, const struct policy_g
 			fold_text(f, field, given, state);
 		break;
 	case POLICY_KIND_SET:
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
 	case POLICY_KIND_MOUNTS:
 	case POLICY_KIND_TMPFS:
 		policy_fold_list(f, field, given, state);

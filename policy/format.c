@@ -104,6 +104,13 @@ put_pair(struct hl_buf *out, const struct policy_item *item)
 	policy_put_scalar(out, item->text);
 }
 
+/* Its text is the form that it is shown in. */
+static void
+put_record(struct hl_buf *out, const struct policy_item *item)
+{
+	hl_buf_puts(out, item->text);
+}
+
 static void
 put_text(struct hl_buf *out, const struct policy_item *item)
 {
@@ -118,11 +125,13 @@ policy_put_list(struct hl_buf *out, enum policy_kind kind, const struct policy_i
 		void (*put)(struct hl_buf *, const struct policy_item *);
 	} writers[POLICY_KIND_MAX] = {
 		[POLICY_KIND_SET] = { put_text },
+		[POLICY_KIND_RECORDS] = { put_record },
+		[POLICY_KIND_NAMED] = { put_record },
 		[POLICY_KIND_MAP] = { put_pair },
 		[POLICY_KIND_MOUNTS] = { put_mount },
 		[POLICY_KIND_TMPFS] = { put_tmpfs },
 	};
-	bool is_map = kind == POLICY_KIND_MAP;
+	bool is_map = kind == POLICY_KIND_MAP || kind == POLICY_KIND_NAMED;
 
 	HL_BUG_ON(writers[kind].put == NULL);
 	hl_buf_putc(out, is_map ? '{' : '[');
@@ -193,6 +202,8 @@ policy_value_format(const struct policy_value *value, enum policy_field field, s
 		put_home(out, &value->items[0].home);
 		return;
 	case POLICY_KIND_SET:
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
 	case POLICY_KIND_MAP:
 	case POLICY_KIND_MOUNTS:
 	case POLICY_KIND_TMPFS:

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "policy/layer.h"
+#include "policy/records.h"
 #include "policy/structures.h"
 
 #include "base/banned.h"
@@ -77,8 +78,8 @@ read_member(struct policy_reader *r, const struct member *member, const struct n
 	return is_good;
 }
 
-static void
-help_members(struct policy_reader *r, const char *const *names, size_t n)
+void
+policy_help_members(struct policy_reader *r, const char *const *names, size_t n)
 {
 	struct hl_buf list HL_AUTO(hl_buf_done) = { 0 };
 
@@ -89,8 +90,9 @@ help_members(struct policy_reader *r, const char *const *names, size_t n)
 }
 
 /* Keys of other sections are no help here: "mode" of a mount is not "network.mode". */
-static void
-unknown_member(struct policy_reader *r, const struct node *key, const char *const *names, size_t n)
+void
+policy_unknown_member(struct policy_reader *r, const struct node *key, const char *const *names,
+    size_t n)
 {
 	policy_diag_error(r->diag, HLP_04, policy_at(key), "unknown key \"%.*s\"",
 	    policy_name_len(key->text), key->text);
@@ -100,7 +102,7 @@ unknown_member(struct policy_reader *r, const struct node *key, const char *cons
 	if (near != NULL)
 		policy_diag_help(r->diag, "did you mean \"%s\"?", near);
 	else
-		help_members(r, names, n);
+		policy_help_members(r, names, n);
 }
 
 /* All members of one mapping; values[i] belongs to members[i]. */
@@ -117,7 +119,7 @@ read_members(struct policy_reader *r, const char *key, const struct node *node,
 		names[n] = members[n].key;
 	/* "/srv:/data:ro" or "/tmp" in place of a mapping. */
 	if (!is_good && node->kind == NODE_SCALAR && node->len > 0 && policy_diag_is_kept(r->diag))
-		help_members(r, names, n);
+		policy_help_members(r, names, n);
 	for (const struct node *child = is_good ? node->first : NULL; child != NULL;
 	     child = child->next) {
 		size_t i = 0;
@@ -130,7 +132,7 @@ read_members(struct policy_reader *r, const char *key, const struct node *node,
 		if (i < n)
 			is_good = read_member(r, &members[i], child, &values[i]) && is_good;
 		else {
-			unknown_member(r, child->key, names, n);
+			policy_unknown_member(r, child->key, names, n);
 			is_good = false;
 		}
 	}
@@ -245,6 +247,8 @@ read_item(struct policy_reader *r, enum policy_field field, const struct node *n
 		return read_mount(r, node, item);
 	if (kind == POLICY_KIND_TMPFS)
 		return read_tmpfs(r, node, item);
+	if (kind == POLICY_KIND_RECORDS || kind == POLICY_KIND_NAMED)
+		return policy_read_record(r, field, node, item);
 	return read_set_item(r, field, node, item);
 }
 
@@ -263,8 +267,9 @@ policy_read_list(struct policy_reader *r, enum policy_field field, const struct 
     struct policy_items *ret_items)
 {
 	struct policy_items items = { 0 };
+	enum node_kind kind = policy_field_kind(field) == POLICY_KIND_NAMED ? NODE_MAP : NODE_LIST;
 
-	if (!policy_expect(r, policy_field_key(field), node, NODE_LIST) ||
+	if (!policy_expect(r, policy_field_key(field), node, kind) ||
 	    !policy_check_count(r, policy_field_key(field), node,
 		policy_field_kind(field) == POLICY_KIND_SET ? SET_MAX : PLACES_MAX))
 		return false;

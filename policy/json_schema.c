@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "policy/layer.h"
 #include "policy/note.h"
+#include "policy/records.h"
 #include "policy/state.h"
 #include "policy/structures.h"
 
@@ -132,6 +133,8 @@ put_number(struct hl_json *json, const struct policy_field_info *info)
 		break;
 	case POLICY_KIND_STRING:
 	case POLICY_KIND_SET:
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
 	case POLICY_KIND_MAP:
 	case POLICY_KIND_MOUNTS:
 	case POLICY_KIND_TMPFS:
@@ -188,10 +191,104 @@ put_structure(struct hl_json *json, enum policy_kind kind)
 	hl_json_end_object(json);
 }
 
+static void
+put_record_value(struct hl_json *json, const struct record_member *row)
+{
+	bool is_list = row->many != RECORD_ONE;
+
+	hl_json_object(json);
+	hl_json_key(json, "description");
+	hl_json_string(json, row->help);
+	if (is_list) {
+		put_pair(json, "type", "\"array\"");
+		put_pair(json, "minItems", "1");
+		hl_json_key(json, "items");
+	} else {
+		hl_json_key(json, "allOf");
+		hl_json_array(json);
+	}
+	if (row->type == RECORD_TYPE_WORD) {
+		hl_json_object(json);
+		hl_json_key(json, "enum");
+		put_words(json, row->words);
+		hl_json_end_object(json);
+	} else {
+		hl_json_raw(json, policy_record_type(row->type)->schema);
+	}
+	if (!is_list)
+		hl_json_end_array(json);
+	hl_json_end_object(json);
+}
+
+/* The rows of a group, of which one is given; returns the row behind them. */
+static size_t
+put_group(struct hl_json *json, const struct record_member *rows, size_t from, size_t len)
+{
+	size_t prefix = policy_record_key_len(&rows[from]), i = from;
+
+	hl_json_object(json);
+	put_pair(json, "type", "\"object\"");
+	put_pair(json, "additionalProperties", "false");
+	put_pair(json, "minProperties", "1");
+	put_pair(json, "maxProperties", "1");
+	hl_json_key(json, "properties");
+	hl_json_object(json);
+	for (; i < len && strncmp(rows[i].key, rows[from].key, prefix + 1) == 0; i++) {
+		hl_json_key(json, rows[i].key + prefix + 1);
+		put_record_value(json, &rows[i]);
+	}
+	hl_json_end_object(json);
+	hl_json_end_object(json);
+	return i;
+}
+
+static void
+put_record_key(struct hl_json *json, const struct record_member *row)
+{
+	char key[POLICY_KEY_MAX + 1] = "";
+	size_t len = policy_record_key_len(row);
+
+	HL_BUG_ON(len >= sizeof(key));
+	memcpy(key, row->key, len);
+	hl_json_key(json, key);
+}
+
+static void
+put_record(struct hl_json *json, enum policy_field field)
+{
+	size_t len;
+	const struct record_member *rows = policy_record_members(field, &len, NULL);
+
+	hl_json_object(json);
+	put_pair(json, "type", "\"object\"");
+	put_pair(json, "additionalProperties", "false");
+	hl_json_key(json, "required");
+	hl_json_array(json);
+	for (size_t i = 0; i < len; i++)
+		if (rows[i].missing[0] == '!')
+			hl_json_stringn(json, rows[i].key, policy_record_key_len(&rows[i]));
+	hl_json_end_array(json);
+	hl_json_key(json, "properties");
+	hl_json_object(json);
+	for (size_t i = 0; i < len;) {
+		put_record_key(json, &rows[i]);
+		if (rows[i].key[policy_record_key_len(&rows[i])] == '.')
+			i = put_group(json, rows, i, len);
+		else
+			put_record_value(json, &rows[i++]);
+	}
+	hl_json_end_object(json);
+	hl_json_end_object(json);
+}
+
 /* One member of a list. */
 static void
 put_item(struct hl_json *json, const struct policy_field_info *info)
 {
+	if (info->kind == POLICY_KIND_RECORDS || info->kind == POLICY_KIND_NAMED) {
+		put_record(json, policy_field_find(info->key));
+		return;
+	}
 	if (info->kind != POLICY_KIND_SET) {
 		put_structure(json, info->kind);
 		return;
@@ -213,6 +310,19 @@ put_item(struct hl_json *json, const struct policy_field_info *info)
 	hl_json_end_object(json);
 }
 
+#define VARIABLE_NAME "{\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]{0,127}$\"}"
+
+static void
+put_named(struct hl_json *json, const struct policy_field_info *info)
+{
+	hl_json_object(json);
+	put_pair(json, "type", "\"object\"");
+	put_pair(json, "propertyNames", VARIABLE_NAME);
+	hl_json_key(json, "additionalProperties");
+	put_item(json, info);
+	hl_json_end_object(json);
+}
+
 static void
 put_list(struct hl_json *json, const struct policy_field_info *info)
 {
@@ -227,14 +337,15 @@ put_list(struct hl_json *json, const struct policy_field_info *info)
 static void
 put_short(struct hl_json *json, const struct policy_field_info *info)
 {
-	if (policy_kind_is_list(info->kind)) {
+	if (info->kind == POLICY_KIND_NAMED) {
+		put_named(json, info);
+	} else if (policy_kind_is_list(info->kind)) {
 		put_list(json, info);
 	} else if (info->kind == POLICY_KIND_STRING) {
 		hl_json_raw(json, "{\"type\":\"string\",\"minLength\":1}");
 	} else if (info->kind == POLICY_KIND_MAP) {
-		hl_json_raw(json,
-		    "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]{0,127}$\"},"
-		    "\"additionalProperties\":{\"type\":\"string\"}}");
+		hl_json_raw(json, "{\"type\":\"object\",\"propertyNames\":" VARIABLE_NAME
+				  ",\"additionalProperties\":{\"type\":\"string\"}}");
 	} else if (info->kind == POLICY_KIND_WORKDIR) {
 		put_structure(json, info->kind);
 	} else if (info->kind == POLICY_KIND_HOME) {
@@ -262,7 +373,8 @@ static void
 put_default_form(struct hl_json *json, const struct policy_field_info *info)
 {
 	hl_json_key(json, "default");
-	if (!policy_kind_is_list(info->kind)) {
+	/* Of a list of texts the default may be one text. */
+	if (info->kind != POLICY_KIND_SET) {
 		put_short(json, info);
 		return;
 	}

@@ -228,6 +228,8 @@ judge_kind(const struct policy *policy, enum policy_field field, const char *tex
 		return judge_workdir(policy, text, judgement, err);
 	case POLICY_KIND_MOUNTS:
 	case POLICY_KIND_TMPFS:
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
 	case POLICY_KIND_MAX:
 		break;
 	}

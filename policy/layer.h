@@ -145,6 +145,9 @@ bool policy_read_shaped(struct policy_reader *r, enum policy_field field, const 
     const char *text);
 
 /* items.c: lists of structures. */
+void policy_help_members(struct policy_reader *r, const char *const *names, size_t n);
+void policy_unknown_member(struct policy_reader *r, const struct node *key,
+    const char *const *names, size_t n);
 bool policy_check_count(struct policy_reader *r, const char *key, const struct node *node,
     size_t max);
 bool policy_read_list(struct policy_reader *r, enum policy_field field, const struct node *node,

@@ -22,8 +22,9 @@ policy_report_list(struct policy_fold *f, enum policy_field field, const struct 
 
 	hl_buf_init(&text, 4096);
 	policy_put_items(&text, policy_field_kind(field), bound);
+	bool is_told = !text.failed && !policy_field_is_private(field);
 	policy_report_no_effect(f, field, policy_at_item(item),
-	    text.failed ? "a shorter list" : text.data, by);
+	    is_told ? text.data : "its own list", by);
 	hl_buf_done(&text);
 }
 
@@ -31,7 +32,7 @@ bool
 policy_item_is_allowed(enum policy_kind kind, const struct policy_state *state,
     const struct policy_item *item)
 {
-	if (kind == POLICY_KIND_SET)
+	if (policy_kind_is_set(kind))
 		return policy_lists_outside(state, item) == state->lists_len;
 	return !state->is_bounded || policy_place_is_inside(kind, &state->allowed, item);
 }
@@ -46,9 +47,9 @@ check_default(struct policy_fold *f, enum policy_field field, const struct polic
 		const struct policy_item *item = &given->items.v[i];
 		if (policy_item_is_allowed(kind, state, item))
 			continue;
-		size_t list = kind == POLICY_KIND_SET ? policy_lists_outside(state, item) : 0;
+		size_t list = policy_kind_is_set(kind) ? policy_lists_outside(state, item) : 0;
 		policy_report_outside(f, field, policy_at_item(item), HLP_19,
-		    kind == POLICY_KIND_SET ? &state->lists[list].origin : &state->bound_origin);
+		    policy_kind_is_set(kind) ? &state->lists[list].origin : &state->bound_origin);
 		return;
 	}
 }
@@ -87,7 +88,7 @@ policy_fold_list(struct policy_fold *f, enum policy_field field, const struct po
 	} else {
 		if (given->has_default && !given->is_short)
 			check_default(f, field, given, state);
-		if (given->has_bound && kind == POLICY_KIND_SET)
+		if (given->has_bound && policy_kind_is_set(kind))
 			policy_bound_set(f, field, given, state);
 		else if (given->has_bound)
 			policy_bound_places(f, field, given, state);
@@ -104,7 +105,7 @@ bool
 policy_cut_list(struct policy_arena *arena, enum policy_kind kind, const struct policy_state *state,
     struct policy_items *items)
 {
-	if (kind == POLICY_KIND_SET)
+	if (policy_kind_is_set(kind))
 		return policy_cut_set(arena, state, items);
 	return !state->is_bounded || policy_cut_places(arena, kind, &state->allowed, items);
 }

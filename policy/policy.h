@@ -48,6 +48,8 @@ enum policy_kind {
 	POLICY_KIND_MILLI,    /* number: thousandths (cpus) */
 	POLICY_KIND_STRING,   /* text */
 	POLICY_KIND_SET,      /* items: text */
+	POLICY_KIND_RECORDS,  /* items: record, and as text what policy show prints of it */
+	POLICY_KIND_NAMED,    /* the same, with a name */
 	POLICY_KIND_MAP,      /* items: name and text */
 	POLICY_KIND_MOUNTS,   /* items: mount */
 	POLICY_KIND_TMPFS,    /* items: tmpfs */
@@ -93,9 +95,12 @@ struct policy_home_value {
 	    size; /* tmpfs only, bytes; POLICY_UNLIMITED = half of memory, the kernel's default */
 };
 
+struct policy_record; /* one mapping of a list of them (policy/records.def) */
+
 struct policy_item {
-	const char *name; /* MAP: the key; else NULL */
+	const char *name; /* MAP, NAMED: the key; else NULL */
 	const char *text; /* SET, MAP: the member or value (a value of env.set may be private) */
+	const struct policy_record *record; /* RECORDS, NAMED */
 	struct policy_mount mount;
 	struct policy_tmpfs tmpfs;
 	struct policy_home_value home;

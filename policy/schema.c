@@ -116,7 +116,8 @@ policy_field_forms(enum policy_field field)
 {
 	enum policy_kind kind = policy_field_kind(field);
 
-	if (kind == POLICY_KIND_HOME)
+	/* Under the key stand names, of which "allowed" could be one. */
+	if (kind == POLICY_KIND_HOME || kind == POLICY_KIND_NAMED)
 		return no_forms;
 	if (policy_field_info(field)->merge == MERGE_MAX)
 		return least_forms;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "policy/records.h"
 #include "policy/state.h"
 
 #include "base/banned.h"
@@ -42,14 +43,17 @@ policy_pattern_is_inside(const char *pattern, const char *bound)
 bool
 policy_item_is_inside(const struct policy_item *item, const struct policy_item *bound)
 {
-	return policy_pattern_is_inside(item->text, bound->text);
+	if (bound->record == NULL)
+		return policy_pattern_is_inside(item->text, bound->text);
+	bool is_same_name = bound->name == NULL || strcmp(item->name, bound->name) == 0;
+	return is_same_name && policy_record_is_inside(item->record, bound->record);
 }
 
 /* Whether it can hold others than itself. */
 static bool
 is_wide(const struct policy_item *item)
 {
-	return strpbrk(item->text, "*?") != NULL;
+	return item->record != NULL || strpbrk(item->text, "*?") != NULL;
 }
 
 static int

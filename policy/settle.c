@@ -174,6 +174,8 @@ settle_kind(struct policy *policy, enum policy_field field, struct policy_value 
 	case POLICY_KIND_HOME:
 		return settle_home(policy, value, err);
 	case POLICY_KIND_SET:
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
 	case POLICY_KIND_MOUNTS:
 	case POLICY_KIND_TMPFS:
 		return settle_list(policy, field, err);

@@ -89,14 +89,17 @@ put_allowed(struct show *s, enum policy_field field)
 {
 	const struct policy_state *state = &s->policy->states[field];
 
-	if (policy_field_kind(field) != POLICY_KIND_SET) {
+	if (!policy_kind_is_set(policy_field_kind(field))) {
 		policy_put_items(s->out, policy_field_kind(field), &state->allowed);
 		return;
 	}
 	hl_buf_putc(s->out, '[');
 	for (size_t i = 0; i < s->flat.len; i++) {
 		hl_buf_puts(s->out, i > 0 ? ", " : "");
-		policy_put_scalar(s->out, s->flat.v[i]->text);
+		if (s->flat.v[i]->record != NULL)
+			hl_buf_puts(s->out, s->flat.v[i]->text);
+		else
+			policy_put_scalar(s->out, s->flat.v[i]->text);
 	}
 	hl_buf_putc(s->out, ']');
 }
@@ -140,7 +143,7 @@ is_same_list(const struct show *s, enum policy_field field, const struct policy_
 
 	if (!value->is_bounded)
 		return false;
-	if (value->kind != POLICY_KIND_SET)
+	if (!policy_kind_is_set(value->kind))
 		return value->items_len == 0 && state->allowed.len == 0;
 	if (s->flat.len != value->items_len)
 		return false;
@@ -156,7 +159,7 @@ static bool
 is_alone(const struct show *s, enum policy_field field, const struct policy_value *value)
 {
 	if (policy_field_info(field)->merge == MERGE_UNION_DENY || value->kind == POLICY_KIND_MAP ||
-	    value->kind == POLICY_KIND_WORKDIR)
+	    value->kind == POLICY_KIND_NAMED || value->kind == POLICY_KIND_WORKDIR)
 		return true;
 	if (policy_kind_is_list(value->kind))
 		return is_same_list(s, field, value);
@@ -230,7 +233,10 @@ put_field(struct show *s, enum policy_field field)
 
 	if (value->kind == POLICY_KIND_STRING && value->text[0] == '\0')
 		return;
-	if (value->kind == POLICY_KIND_SET &&
+	/* Without entries it would bound them to none. */
+	if (value->kind == POLICY_KIND_NAMED && !value->is_bounded)
+		return;
+	if (policy_kind_is_set(value->kind) &&
 	    !policy_flatten(&s->scratch, &s->policy->states[field], &s->flat)) {
 		s->is_oom = true;
 		return;
@@ -342,7 +348,7 @@ policy_put_field_text(const struct policy *policy, enum policy_field field, stru
 {
 	struct show s = { .policy = policy, .flags = POLICY_BODY_NAMES, .out = out };
 
-	s.is_oom = policy_field_kind(field) == POLICY_KIND_SET &&
+	s.is_oom = policy_kind_is_set(policy_field_kind(field)) &&
 		   !policy_flatten(&s.scratch, &policy->states[field], &s.flat);
 	if (!s.is_oom)
 		put_value(&s, field, &policy->values[field]);

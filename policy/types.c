@@ -260,8 +260,11 @@ policy_read_word(struct policy_reader *r, const char *key, const char *const *wo
 		*ret_rank = (uint64_t)rank;
 		return true;
 	}
-	policy_diag_error(r->diag, HLP_13, policy_at(node), "%s cannot be \"%.40s\"", key,
-	    node->text);
+	if (may_quote(key, node))
+		policy_diag_error(r->diag, HLP_13, policy_at(node), "%s cannot be \"%.40s\"", key,
+		    node->text);
+	else
+		policy_diag_error(r->diag, HLP_13, policy_at(node), "%s cannot be this text", key);
 	hl_buf_init(&list, 400);
 	join_words(words, &list);
 	const char *near = !policy_diag_is_kept(r->diag)
@@ -292,7 +295,7 @@ policy_read_u64(struct policy_reader *r, const char *key, const struct node *nod
 		return false;
 	if (!node->is_plain || !is_whole(node)) {
 		wrong_type(r, key, node, "a whole number, without quotes");
-		if (is_whole(node))
+		if (is_whole(node) && may_quote(key, node))
 			policy_diag_help(r->diag, "write %.40s", node->text);
 		else
 			policy_diag_help(r->diag,
@@ -445,6 +448,8 @@ read_kind(struct policy_reader *r, enum policy_field field, const struct node *n
 		       check_range(r, field, node, *ret_number);
 	case POLICY_KIND_STRING:
 	case POLICY_KIND_SET:
+	case POLICY_KIND_RECORDS:
+	case POLICY_KIND_NAMED:
 	case POLICY_KIND_MAP:
 	case POLICY_KIND_MOUNTS:
 	case POLICY_KIND_TMPFS:

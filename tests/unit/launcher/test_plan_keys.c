@@ -36,6 +36,13 @@ static const struct {
 	{ POLICY_FS_DEVICES, "[/dev/fuse]" },
 	{ POLICY_NETWORK_PUBLISH, "[\"8080\"]" },
 	{ POLICY_NETWORK_USE, "[npm@1]" },
+	{ POLICY_NETWORK_ALLOW, "[{host: api.example.com}]" },
+	{ POLICY_NETWORK_DENY, "[{host: api.example.com}]" },
+	{ POLICY_NETWORK_FORWARD, "[{listen: 5432, to: \"db.example.com:5432\"}]" },
+	{ POLICY_SSH_HOSTS, "[{host: build.example.com}]" },
+	{ POLICY_CLOUD_ACCOUNTS, "[{provider: modal}]" },
+	{ POLICY_FILES, "[{src: /srv/skills, kind: skills}]" },
+	{ POLICY_SECRETS, "{TOKEN: {from: {env: CI_TOKEN}, hosts: [api.example.com]}}" },
 	{ POLICY_EGRESS_PROXY_URL, "https://proxy.example:3128" },
 	{ POLICY_EGRESS_PROXY_CA, "/etc/ssl/ca.pem" },
 	{ POLICY_ENV_PASS, "[SAMPLE]" },
@@ -284,6 +291,14 @@ assert_open_refused(struct fixture *fixture, const char *text, const char *key)
 	assert_non_null(strstr(fixture->err.msg, key));
 }
 
+static void
+assert_open_planned(struct fixture *fixture, const char *text)
+{
+	assert_int_equal(load_text(fixture, "open@1", text), 0);
+	if (build_plan(fixture) != 0)
+		fail_msg("%s: %s", text, fixture->err.msg);
+}
+
 /* What is stricter than what happens anyway is refused; what is looser, or given up by
  * degrade.allow, is told. */
 static void
@@ -326,12 +341,48 @@ what_is_looser_is_refused(void **state)
 	assert_planned(fixture, "env: {deny: []}\n");
 }
 
+/* What is not reached, or not given, is no loss of a protection; what is reached, is. */
+static void
+rules_without_a_proxy(void **state)
+{
+	static const struct {
+		const char *network, *rest, *key;
+		bool is_gift;
+	} rules[] = {
+		{ ", allow: []", "", "network.allow", false },
+		{ ", allow: [{host: a.example}]", "", "network.allow", false },
+		{ ", deny: [{host: a.example}]", "", "network.deny", false },
+		{ ", deny: []", "", "", true },
+		{ ", forward: [{listen: 1, to: \"a.example:1\"}]", "", "", true },
+		{ "", "files: [{src: /srv/x, kind: cache}]", "", true },
+		{ "", "secrets: {T: {from: {env: T}, hosts: [a.example]}}", "secrets", false },
+	};
+	struct fixture *fixture = *state;
+	char text[256];
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rules); i++) {
+		snprintf(text, sizeof(text), "network: {mode: none%s}\n%s\n", rules[i].network,
+		    rules[i].rest);
+		assert_planned(fixture, text);
+		snprintf(text, sizeof(text), "network: {mode: host%s}\n%s\n", rules[i].network,
+		    rules[i].rest);
+		if (rules[i].is_gift)
+			assert_open_planned(fixture, text);
+		else
+			assert_open_refused(fixture, text, rules[i].key);
+	}
+	assert_refused(fixture, "ssh: {hosts: [{host: a.example}]}\n", HLD_20, "ssh.hosts");
+	assert_planned(fixture, "backends: [local, ssh]\nssh: {hosts: [{host: a.example}]}\n");
+	assert_refused(fixture, "cloud: {accounts: [{provider: modal}]}\n", HLD_20, "accounts");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(no_key_is_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_looser_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(rules_without_a_proxy, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,11 @@ small_forms(void **state)
 	expect_form("version: 1\nid: a", "version: 1\nid: a\n");
 	expect_form("version: 1\n\"mode\": warn\nid: \"a\"\n",
 	    "version: 1\nid: \"a\"\n\"mode\": warn\n");
+	/* Below a name the members have the order of their table, the names keep theirs. */
+	expect_form("version: 1\nid: a\nsecrets:\n B:\n  require: true  # yes\n  hosts: [a.b]\n"
+		    "  from:\n    env: X\n A: {hosts: [a.b], from: {fd: 3}}\n",
+	    "version: 1\nid: a\nsecrets:\n  B:\n    from:\n      env: X\n    hosts: [a.b]\n"
+	    "    require: true  # yes\n  A: {hosts: [a.b], from: {fd: 3}}\n");
 	expect_form("version : 1\nid :   a  \n\n\n", "version: 1\nid: a\n");
 }
 

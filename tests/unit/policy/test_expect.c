@@ -112,6 +112,8 @@ other_values_do_not_hold(void **state)
 		{ "env.set", "{A: \"c\"}" },
 		{ "fs.workdir", "{access: rw}" },
 		{ "process.user", "image" },
+		{ "network.allow", "[{host: a.example, ports: [80]}]" },
+		{ "audit.retention", "30" },
 	};
 	static const struct {
 		const char *key, *value;
@@ -121,6 +123,7 @@ other_values_do_not_hold(void **state)
 		{ "engine_args", "[\"--log-opt=token=other\"]" },
 		{ "exec.allowed", "[\"/bin/other\"]" },
 		{ "env.deny", "[OTHER]" },
+		{ "secrets", "{T: {from: {env: B}, hosts: [a.example]}}" },
 		{ "egress.proxy.url", "\"http://other.example\"" },
 		{ "egress.proxy.ca", "\"/other\"" },
 	};
@@ -129,7 +132,9 @@ other_values_do_not_hold(void **state)
 	(void)state;
 	expect_good(OPEN "backends: [docker, local]\nlimits: {memory: {max: 4GiB, default: 2GiB}}\n"
 			 "process: {allow_root: false}\nenv: {pass: [Z, A], set: {A: \"b\"}}\n"
-			 "fs: {workdir: {access: ro}}\n");
+			 "fs: {workdir: {access: ro}}\nnetwork: {allow: [{host: a.example}]}\n"
+			 "audit: {retention: 90}\n"
+			 "secrets: {T: {from: {env: A}, hosts: [a.example]}}\n");
 	for (size_t i = 0; i < HL_ARRAY_SIZE(wrong); i++) {
 		if (holds("effective", wrong[i].key, wrong[i].value, have))
 			fail_msg("%s: %s holds", wrong[i].key, wrong[i].value);
@@ -142,6 +147,11 @@ other_values_do_not_hold(void **state)
 	assert_false(holds("effective", "env.set", "{A: \"c\"}", have));
 	assert_string_equal(have, "something else");
 	assert_true(holds("effective", "env.pass", "[A, Z]", NULL));
+	assert_true(holds("effective", "network.allow", "[{ports: [443], host: a.example}]", NULL));
+	assert_true(
+	    holds("effective", "secrets", "{T: {hosts: [a.example], from: {env: A}}}", NULL));
+	assert_true(holds("bound", "secrets", "{T: {hosts: [a.example], from: {env: A}}}", NULL));
+	assert_true(holds("bound", "audit.retention", "90", NULL));
 	assert_true(holds("effective", "limits.memory", "2GiB", NULL));
 }
 
