@@ -1,7 +1,7 @@
 /*
- * Thousands of refused engine options, each written in another way that means the same to its
- * engine and among options that change nothing: none may pass in enforce. HL_TEST_SEED=N repeats a
- * run.
+ * Thousands of respelt attacks on a policy, of which none may pass in enforce: other forms of truth
+ * values and of values, short flags in clusters, aliases, quotes, a mild value in front of the
+ * loose one, misspelt flags. The seed is printed, and HL_TEST_SEED=N repeats a run.
  */
 #include <inttypes.h>
 #include <time.h>
@@ -76,6 +76,18 @@ mutate_mount(const char *value, char out[512])
 	shuffle_case(out, 0, strcspn(out, "="));
 }
 
+/* The first of the fields, which are comma-separated and may be quoted. */
+static void
+mutate_quotes(const char *value, char out[512])
+{
+	int len = (int)strcspn(value, ",");
+
+	if (pick(2) == 0 && strchr(value, '"') == NULL)
+		snprintf(out, 512, "\"%.*s\"%s", len, value, value + len);
+	else
+		snprintf(out, 512, "%s", value);
+}
+
 static void
 mutate_user(const char *value, char out[512])
 {
@@ -92,7 +104,10 @@ mutate_value(const struct sample *sample, const struct engine *engine, char out[
 		void (*mutate)(const char *value, char out[512]);
 	} mutators[] = {
 		{ DOCKER_CAP_ADD, mutate_cap },
+		{ DOCKER_GPUS, mutate_quotes },
 		{ DOCKER_MOUNT, mutate_mount },
+		{ DOCKER_NET, mutate_quotes },
+		{ DOCKER_NETWORK, mutate_quotes },
 		{ DOCKER_SECURITY_OPT, mutate_security },
 		{ DOCKER_USER, mutate_user },
 		{ DOCKER_VOLUME, mutate_volume },
@@ -112,8 +127,108 @@ mutate_value(const struct sample *sample, const struct engine *engine, char out[
 		snprintf(out, 512, "%s", sample->value);
 }
 
-/* Puts arguments before and behind that change nothing, and returns how many stand before. */
-static size_t
+/* How an alias is called; each way round. */
+static const struct {
+	const char *flag, *alias;
+} aliases[] = {
+	{ "--network", "--net" },
+	{ "--network-alias", "--net-alias" },
+	{ "--dns-option", "--dns-opt" },
+};
+
+/* Booleans take what strconv.ParseBool does; "false" loosens where the launcher wants true. */
+static void
+mutate_bool(const struct sample *sample, char text[1024])
+{
+	static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
+	static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
+	const struct docker_option *option = docker_option(sample->option);
+	const char *word = sample->value[0] == 't' ? yes[pick(6)] : no[pick(6)];
+
+	if (option->letter != '\0' && pick(2) == 0)
+		snprintf(text, 1024, "-%c=%s", option->letter, word);
+	else
+		snprintf(text, 1024, "%s=%s", option->flag, word);
+}
+
+/* "-itv/a:/b": booleans in front of a short flag, which is then still the sample's. */
+static void
+cluster(char text[1024])
+{
+	static const char letters[] = "itdqP";
+	char old[1024];
+	size_t n = 1 + pick(4);
+
+	if (text[0] != '-' || text[1] == '-')
+		return;
+	snprintf(old, sizeof(old), "%s", text + 1);
+	for (size_t i = 0; i < n; i++)
+		text[1 + i] = letters[pick(sizeof(letters) - 1)];
+	snprintf(text + 1 + n, 1024 - 1 - n, "%s", old);
+}
+
+static bool
+swap_alias(char text[1024])
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(aliases); i++) {
+		size_t len = strcspn(text, "=");
+		char rest[1024];
+
+		if (strlen(aliases[i].flag) != len || strncmp(text, aliases[i].flag, len) != 0)
+			continue;
+		snprintf(rest, sizeof(rest), "%s", text + len);
+		snprintf(text, 1024, "%s%.1000s", aliases[i].alias, rest);
+		return true;
+	}
+	return false;
+}
+
+/* What no engine takes for the flag: cut, longer, or in another case. */
+static bool
+misspell(const struct engine *engine, const char *flag, char text[1024], const char *value)
+{
+	char wrong[64];
+	size_t len = strlen(flag);
+
+	snprintf(wrong, sizeof(wrong), "%s", flag);
+	switch (pick(3)) {
+	case 0:
+		wrong[3 + pick((unsigned)len - 3)] = '\0';
+		break;
+	case 1:
+		snprintf(wrong + len, sizeof(wrong) - len, "s");
+		break;
+	default:
+		shuffle_case(wrong, 2, len);
+	}
+	snprintf(text, 1024, "%s=%s", wrong, value);
+	return docker_option_find(engine->bit, wrong, strlen(wrong)) == NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Rounds
+ */
+enum {
+	ROUNDS = 12000,
+	KEPT_MAX = 32
+};
+
+/* Arguments are borrowed by the request until the round is over. */
+static struct {
+	char text[KEPT_MAX][1024];
+	size_t len;
+} kept;
+
+static void
+add_arg(struct trial *trial, const char *text)
+{
+	assert_true(kept.len < KEPT_MAX);
+	snprintf(kept.text[kept.len], 1024, "%s", text);
+	trial_add(trial, &trial->request.engine_args, kept.text[kept.len++]);
+}
+
+/* Puts arguments before and behind that change nothing. */
+static void
 surround(struct trial *trial)
 {
 	static const char *const harmless[] = { "--init", "--read-only", "--hostname=box",
@@ -123,61 +238,117 @@ surround(struct trial *trial)
 	for (size_t i = 0; i < n; i++) {
 		const char *arg = harmless[pick(HL_ARRAY_SIZE(harmless))];
 
-		trial_add(trial, &trial->request.engine_args, arg);
+		add_arg(trial, arg);
 		if (strcmp(arg, "-h") == 0)
-			trial_add(trial, &trial->request.engine_args, "--privileged=false");
+			add_arg(trial, "--privileged=false");
 		if (strcmp(arg, "-c") == 0)
-			trial_add(trial, &trial->request.engine_args, "512");
+			add_arg(trial, "512");
 	}
-	return n;
+}
+
+/* Of the same option a value that passes, in front: the last one counts, or both do. */
+static void
+add_milder(struct trial *trial, const struct engine *engine, enum docker_option_id option)
+{
+	char text[1024];
+
+	for (size_t i = 0; i < engine->samples_len; i++) {
+		if (engine->samples[i].option != option || engine->samples[i].verdict > KEPT ||
+		    pick(2) == 0)
+			continue;
+		snprintf(text, sizeof(text), "%s=%s", docker_option(option)->flag,
+		    engine->samples[i].value);
+		add_arg(trial, text);
+		return;
+	}
+}
+
+/* Refused for what this argument says; flag NULL: whatever it is taken for. */
+static bool
+is_refused_at(const struct trial *trial, const char *door, const char *flag)
+{
+	char asked[64];
+
+	snprintf(asked, sizeof(asked), "--engine-arg=%s", flag != NULL ? flag : "");
+	for (size_t i = 0; i < trial->conflicts.len; i++) {
+		const struct conflict *conflict = &trial->conflicts.items[i];
+
+		if (strcmp(conflict->door, door) == 0 && conflict->action == CONFLICT_REFUSED &&
+		    strncmp(conflict->asked, asked, strlen(asked)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Judges it among others. */
+static void
+check_refused(const struct sample *sample, const struct engine *engine, const char *const args[3],
+    const char *flag)
+{
+	struct trial *trial = trial_new("enforce", policy_of(engine));
+	char door[32];
+
+	kept.len = 0;
+	surround(trial);
+	if (pick(3) == 0)
+		add_milder(trial, engine, sample->option);
+	snprintf(door, sizeof(door), "argument %d", trial->next);
+	add_arg(trial, args[0]);
+	if (args[1] != NULL)
+		add_arg(trial, args[1]);
+	surround(trial);
+	trial_judge(trial);
+	/* What cannot be taken apart is refused as a whole. */
+	if (trial->status == 0 && !is_refused_at(trial, door, flag))
+		fail_msg("passed: %s: %s %s", engine->name, args[0],
+		    args[1] != NULL ? args[1] : "");
+	trial_free(trial);
 }
 
 static void
 mutate_once(const struct sample *sample, const struct engine *engine)
 {
-	struct trial *trial;
+	const struct docker_option *option = docker_option(sample->option);
 	struct sample mutated = *sample;
-	char value[512], text[2][1024], door[32];
-	const char *args[3];
+	char value[512], text[2][1024];
+	const char *args[3] = { text[0] };
+	bool is_alias;
 
 	mutate_value(sample, engine, value);
 	mutated.value = value;
-	if (!spell(&mutated, pick(SPELLINGS), text, args))
+	if (pick(8) == 0) {
+		if (misspell(engine, option->flag, text[0], value))
+			check_refused(sample, engine, args, NULL);
 		return;
-	trial = trial_new("enforce", policy_of(engine));
-	surround(trial);
-	snprintf(door, sizeof(door), "argument %d", trial->next);
-	trial_add(trial, &trial->request.engine_args, args[0]);
-	if (args[1] != NULL)
-		trial_add(trial, &trial->request.engine_args, args[1]);
-	surround(trial);
-	trial_judge(trial);
-	if (trial->status == 0) {
-		size_t named = 0;
-
-		for (size_t i = 0; i < trial->conflicts.len; i++)
-			named += strcmp(trial->conflicts.items[i].door, door) == 0 &&
-				 trial->conflicts.items[i].action == CONFLICT_REFUSED;
-		if (named == 0)
-			fail_msg("passed: %s %s %s", policy_of(engine), args[0],
-			    args[1] != NULL ? args[1] : "");
 	}
-	trial_free(trial);
+	if (option->kind == DOCKER_KIND_BOOL && pick(2) == 0)
+		mutate_bool(sample, text[0]);
+	else if (!spell(&mutated, pick(SPELLINGS), text, args))
+		return;
+	if (pick(2) == 0)
+		cluster(text[0]);
+	is_alias = pick(2) == 0 && swap_alias(text[0]);
+	check_refused(sample, engine, args, is_alias ? NULL : option->flag);
+}
+
+static void
+take_seed(void)
+{
+	const char *given = getenv("HL_TEST_SEED");
+	struct hl_err err;
+
+	seed = (uint64_t)time(NULL) | 1;
+	if (given != NULL)
+		assert_int_equal(hl_parse_u64(given, 1, UINT64_MAX, &seed, &err), 0);
+	print_message("HL_TEST_SEED=%" PRIu64 "\n", seed);
 }
 
 static void
 test_no_respelt_attack_passes(void **state)
 {
-	const char *given = getenv("HL_TEST_SEED");
-	struct hl_err err;
-	unsigned rounds = 6000;
-
 	(void)state;
-	seed = (uint64_t)time(NULL) | 1;
-	if (given != NULL)
-		assert_int_equal(hl_parse_u64(given, 1, UINT64_MAX, &seed, &err), 0);
-	print_message("HL_TEST_SEED=%" PRIu64 "\n", seed);
-	while (rounds > 0) {
+	take_seed();
+	for (unsigned rounds = ROUNDS; rounds > 0;) {
 		const struct engine *engine = &engines[pick(HL_ARRAY_SIZE(engines))];
 		const struct sample *sample = &engine->samples[pick((unsigned)engine->samples_len)];
 
@@ -189,11 +360,58 @@ test_no_respelt_attack_passes(void **state)
 	}
 }
 
+static void
+check_passes(const struct engine *engine, const char *const args[3])
+{
+	struct trial *trial = trial_new("enforce", policy_of(engine));
+
+	kept.len = 0;
+	surround(trial);
+	add_arg(trial, args[0]);
+	if (args[1] != NULL)
+		add_arg(trial, args[1]);
+	surround(trial);
+	trial_judge(trial);
+	if (trial->status != 0 || trial->conflicts.refused > 0)
+		fail_msg("refused: %s: %s %s", engine->name, args[0],
+		    args[1] != NULL ? args[1] : "");
+	trial_free(trial);
+}
+
+/* The other side: what tightens, or says what is so anyway, is not refused in any spelling among
+ * the same others. */
+static void
+test_what_tightens_passes(void **state)
+{
+	char text[2][1024];
+	const char *args[3];
+	size_t passed = 0;
+
+	(void)state;
+	take_seed();
+	for (size_t e = 0; e < HL_ARRAY_SIZE(engines); e++) {
+		for (size_t i = 0; i < engines[e].samples_len; i++) {
+			const struct sample *sample = &engines[e].samples[i];
+			bool is_good =
+			    sample->verdict <= KEPT && engine_has(&engines[e], sample->option);
+
+			for (unsigned way = 0; is_good && way < SPELLINGS; way++) {
+				if (!spell(sample, way, text, args))
+					continue;
+				check_passes(&engines[e], args);
+				passed++;
+			}
+		}
+	}
+	assert_true(passed > 200);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_respelt_attack_passes),
+		cmocka_unit_test(test_what_tightens_passes),
 	};
 
 	forget_engine_variables();
