@@ -231,8 +231,9 @@ add_arg(struct trial *trial, const char *text)
 static void
 surround(struct trial *trial)
 {
+	/* None tighter than a sample that passes: what follows it would be looser. */
 	static const char *const harmless[] = { "--init", "--read-only", "--hostname=box",
-		"--expose=80", "--cap-drop=MKNOD", "--pids-limit=9", "-h", "-c" };
+		"--expose=80", "--cap-drop=MKNOD", "--pids-limit=64", "-h", "-c" };
 	size_t n = pick(4);
 
 	for (size_t i = 0; i < n; i++) {
