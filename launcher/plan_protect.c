@@ -4,11 +4,16 @@
  * directories between the mount and the folder become mount points of their own, because a mount
  * point cannot be renamed (rename(2): EBUSY) and so nothing can be put in its place. A policy
  * anywhere else in a writable mount is refused in enforce. fs.protect names further paths that stay
- * read-only in the same way.
+ * read-only in the same way, where they exist; a directory among them that does not is made where
+ * its parent is.
  */
 #include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <linux/openat2.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,38 +146,74 @@ judge_file(const struct fs_scope *scope, size_t index, const char *file, struct 
 	return hl_err_help(err, "move it to .hermes/ there, or out of the mount");
 }
 
-/* A writable directory without `.hermes` gets an empty one, so that the command cannot make it. It
- * stays: a later run knows by it that policies further down may be the command's (policy/lookup.c).
- * 0: it is there; 1: nobody can make it. */
-static int
-close_directory(const struct fs_scope *scope, const char *directory, const char *folder,
-    struct hl_err *err)
+/* Whether nobody inside can make it either. Whoever owns a directory can make it writable, and the
+ * command may be that user. */
+static bool
+is_closed_already(const struct plan *plan, int parent, int error)
 {
+	struct stat st;
+	bool is_owner = fstat(parent, &st) != 0 || st.st_uid == plan->uid;
+
+	return error == EROFS || (!is_owner && (error == EACCES || error == EPERM));
+}
+
+/* To the owner of parent, who may then remove it. By descriptor: between mkdir and here a name can
+ * come to mean something else, and root must hand over nothing but what it made. */
+static int
+hand_over(int parent, const char *name)
+{
+	struct stat above, st;
+	HL_AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fstat(parent, &above) != 0 || fstat(fd, &st) != 0)
+		return -1;
+	if (st.st_uid != geteuid() || st.st_dev != above.st_dev || st.st_nlink > 2) {
+		errno = EEXIST;
+		return -1;
+	}
+	return fchown(fd, above.st_uid, above.st_gid);
+}
+
+/* Makes an empty directory where there is nothing, so that the command cannot make it and what
+ * would be obeyed in it. It stays. 0: it is there; 1: not, and nobody inside can make it, or parent
+ * is none. */
+static int
+close_directory(const struct fs_scope *scope, const char *folder, struct hl_err *err)
+{
+	const char *name = strrchr(folder, '/') + 1;
 	struct stat st;
 
 	if (lstat(folder, &st) == 0)
 		return 0;
 	if (!request_starts(scope->request))
 		return 1; /* a question leaves everything as it was */
-	if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
-		int saved = errno;
-		/* Whoever owns a directory can make it writable, and the command may be that user.
-		 */
-		bool is_owner = stat(directory, &st) != 0 || st.st_uid == scope->plan->uid;
-		if (saved == EROFS || (!is_owner && (saved == EACCES || saved == EPERM)))
-			return 1;
-		errno = saved;
-		hl_err_sys(err, HLC_74, "cannot make '%s', which the command must not", folder);
-		return hl_err_help(err, "make that directory, or let the mount be read-only");
+	HL_AUTO_FREE char *above = strndup(folder, (size_t)(name - folder));
+	if (above == NULL)
+		return hl_err_oom(err);
+	/* The way to it can be the command's of a run before: it is followed through no link. */
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	HL_AUTO_FD int parent = (int)syscall(SYS_openat2, AT_FDCWD, above, &how, sizeof(how));
+	if (parent < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+		return 1;
+	if (parent >= 0 && mkdirat(parent, name, 0755) == 0) {
+		if (geteuid() == 0 && hand_over(parent, name) != 0)
+			return hl_err_sys(err, HLC_74, "cannot hand '%s' to its directory's owner",
+			    folder);
+		return 0;
 	}
-	/* It is the directory's owner's to remove; inside it is read-only. */
-	if (geteuid() == 0 &&
-	    (stat(directory, &st) != 0 || lchown(folder, st.st_uid, st.st_gid) != 0))
-		return hl_err_sys(err, HLC_74, "cannot hand '%s' to its directory's owner", folder);
-	return 0;
+	if (parent >= 0 && errno == EEXIST)
+		return 0;
+	if (parent >= 0 && is_closed_already(scope->plan, parent, errno))
+		return 1;
+	hl_err_sys(err, HLC_74, "cannot make '%s', which the command must not", folder);
+	return hl_err_help(err, "make that directory, or let the mount be read-only");
 }
 
-/* 0: it is there, and read-only inside; 1: nobody can make it. */
+/* 0: it is there, and read-only inside; 1: nobody can make it. A later run knows by an empty one
+ * that policies further down may be the command's (policy/lookup.c). */
 static int
 protect_hermes(const struct fs_scope *scope, const struct shared *of, struct hl_err *err)
 {
@@ -180,7 +221,7 @@ protect_hermes(const struct fs_scope *scope, const struct shared *of, struct hl_
 
 	if (folder == NULL)
 		return hl_err_oom(err);
-	int rc = close_directory(scope, of->src, folder, err);
+	int rc = close_directory(scope, folder, err);
 	return rc == 0 ? protect_folder(scope->plan, of, folder, err) : rc;
 }
 
@@ -239,18 +280,33 @@ look_at(const char *path, struct stat *ret_st, const struct hl_origin *origin, s
 	return -1;
 }
 
+/* Written with a slash behind it: where it is absent, it is made. */
+static bool
+is_directory(const char *text)
+{
+	return text[0] != '\0' && text[strlen(text) - 1] == '/';
+}
+
 /* What is a link cannot be kept as it is: the link could be replaced. Refused when somebody asked
  * for it, left out of the built-in list. */
 static int
-protect_listed(struct plan *plan, const struct shared *of, const struct policy_item *item,
-    bool is_asked, struct hl_err *err)
+protect_listed(const struct fs_scope *scope, const struct shared *of,
+    const struct policy_item *item, bool is_asked, struct hl_err *err)
 {
+	struct plan *plan = scope->plan;
 	struct stat st;
 	HL_AUTO_FREE char *path = hl_path_normalise(of->src, item->text);
 
 	if (path == NULL)
 		return hl_err_oom(err);
 	int found = look_at(path, &st, &item->origin, err);
+	if (found == 0 && is_directory(item->text) && shows(plan, of, path, err) == 1) {
+		if (close_directory(scope, path, err) < 0) {
+			err->where = item->origin.where;
+			return -1;
+		}
+		found = look_at(path, &st, &item->origin, err);
+	}
 	if (found == 1)
 		found = shows(plan, of, path, err);
 	if (found != 1)
@@ -283,7 +339,7 @@ plan_protect_paths(const struct fs_scope *scope, struct hl_err *err)
 		if (!(i < mounts_len ? share_mount(plan, i, &of) : share_home(plan, &of)))
 			continue;
 		for (size_t k = 0; k < value->items_len; k++)
-			if (protect_listed(plan, &of, &value->items[k], value->is_explicit, err) !=
+			if (protect_listed(scope, &of, &value->items[k], value->is_explicit, err) !=
 			    0)
 				return -1;
 	}

@@ -24,6 +24,26 @@ policy_number_is_allowed(const struct policy_state *state, uint64_t number)
 	return !state->is_bounded || number <= state->bound;
 }
 
+static size_t
+len_without_slash(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 1 && path[len - 1] == '/' ? len - 1 : len;
+}
+
+/* A directory with a slash at its end is denied more: it cannot be made either. */
+static bool
+is_path_denied(const char *path, const char *denied)
+{
+	size_t len = len_without_slash(path), denied_len = len_without_slash(denied);
+
+	if (len == denied_len && memcmp(path, denied, len) == 0)
+		return path[len] == '\0' || denied[denied_len] == '/';
+	return len > denied_len && memcmp(path, denied, denied_len) == 0 &&
+	       (path[denied_len] == '/' || denied[denied_len - 1] == '/');
+}
+
 /* Of a list of denials, which is stricter the longer it is: whether some member covers it. */
 static bool
 is_denied(const struct policy_items *denials, const struct policy_item *item)
@@ -40,7 +60,7 @@ is_denied(const struct policy_items *denials, const struct policy_item *item)
 		if (strcmp(denied, path) == 0)
 			return true;
 		if (strpbrk(denied, "*?") == NULL && strpbrk(path, "*?") == NULL &&
-		    hl_path_is_beneath(path, denied))
+		    is_path_denied(path, denied))
 			return true;
 	}
 	return false;

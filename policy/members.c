@@ -206,7 +206,7 @@ read_syscall(struct policy_reader *r, const struct node *node, const char *text,
 	return false;
 }
 
-/* Below each writable directory: a path without a beginning. */
+/* Below each writable directory: a path without a beginning. A slash at its end says directory. */
 static bool
 read_protect(struct policy_reader *r, const struct node *node, const char *text,
     const char **ret_text)
@@ -215,6 +215,9 @@ read_protect(struct policy_reader *r, const struct node *node, const char *text,
 
 	*ret_text = text;
 	snprintf(path, sizeof(path), "/%s", text);
+	size_t len = strlen(path);
+	if (len > 2 && path[len - 1] == '/')
+		path[len - 1] = '\0';
 	if (text[0] != '/' && text[0] != '~' && text[0] != '$' && strpbrk(text, "*?[]{}") == NULL &&
 	    hl_path_is_normal(path))
 		return true;

@@ -70,6 +70,9 @@ for caller in $CALLERS; do
 	home=$(getent passwd "$(as "$caller" id -u)" | cut -d: -f6)
 	state=$TMP/state.$caller
 	mark=hl-u125-$$
+	repo=$(cases_policy "repo-$caller" <<<"fs: {workdir: {path: $work/repo}}")
+	linked=$(cases_policy "linked-$caller" <<<"fs: {workdir: {path: $work/linked}}")
+	sloppy=$(cases_policy "sloppy-$caller" <<<"fs: {workdir: {path: $work/repo}, protect: [.git/hooks]}")
 	mkdir -p "$work/.git/hooks"
 	obeyed=("$work/.hermes/policy.yaml" "$work/.hermes/$mark" "$work/.git/hooks/pre-commit"
 		"$work/.git/hooks/$mark" "$work/.git/config" "$work/.bashrc" "$work/.envrc")
@@ -92,6 +95,20 @@ for caller in $CALLERS; do
 		[ "${file%"$mark"*}" = "$file" ] || [ ! -e "$file" ] || out="$out $file"
 	done
 	is "$caller: U125 what was absent is not made" "$out" ""
+	# A repository without hooks, and one that is not where it seems to be.
+	for at in repo linked; do
+		mkdir -p "$work/$at"
+		as "$caller" git -C "$work/$at" init -q --template= 2>/dev/null || mkdir -p "$work/$at/.git"
+	done
+	mv "$work/linked/.git" "$work/real.git" && ln -s ../real.git "$work/linked/.git"
+	chmod -R a+rwX "$work/repo" "$work/linked" "$work/real.git"
+	out=$(run --policy "$repo" -- sh -c 'mkdir -p .git/hooks; echo x >.git/hooks/pre-commit; mv .git/hooks .git/other; rmdir .git/hooks; mv .git away; touch .git/index && ls .git/hooks | wc -l' 2>/dev/null)
+	is "$caller: U125 absent hooks of a repository cannot be made" "$out" 0
+	rmdir "$work/repo/.git/hooks"
+	out=$(run --policy "$sloppy" -- sh -c 'mkdir .git/hooks && echo x >.git/hooks/pre-commit && ls .git/hooks' 2>/dev/null)
+	is "$caller: U125 with a list that does not say so they can (sibling)" "$out" pre-commit
+	status_is "$caller: U125 a repository that is a link is run in" 0 run --policy "$linked" -- true
+	is "$caller: U125 none are made behind a link" "$(ls -d "$work/real.git/hooks" 2>/dev/null)" ""
 	# With the state directory in the working directory, and with a home of the host's.
 	mkdir -p "$TMP/home125.$caller/.config" "$work/state"
 	chmod 700 "$work/state"
@@ -112,7 +129,7 @@ for caller in $CALLERS; do
 	unprotected=$(cases_policy "unprotected-$caller" <<<'fs: {protect: []}')
 	out=$(run --policy "$unprotected" -- sh -c "$write_all" sh "$work/.git/hooks/$mark" "$work/.bashrc")
 	is "$caller: U125 without fs.protect they are written (sibling)" "$out" "$work/.git/hooks/$mark"$'\n'"$work/.bashrc"
-	rm -rf "${work:?}/.git" "$work/.bashrc" "$work/.envrc" "$work/.hermes/policy.yaml" "$work/state"
+	rm -rf "${work:?}/.git" "$work/repo" "$work/linked" "$work/real.git" "$work/.bashrc" "$work/.envrc" "$work/.hermes/policy.yaml" "$work/state"
 
 	# U128: a size is a limit, and no cover for more.
 	for size in 1 4; do

@@ -103,8 +103,8 @@ test_what_cannot_be_looked_at(void **state)
 static void
 test_forms(void **state)
 {
-	static const char *const bad[] = { "/abs", "~/x", "${home}", "../x", "a//b", "a/", "*.c",
-		"" };
+	static const char *const bad[] = { "/abs", "~/x", "${home}", "../x", "a//b", "a//", "/",
+		"./", "../", "*.c", "" };
 	struct fixture *fixture = *state;
 	char text[128];
 
@@ -112,7 +112,54 @@ test_forms(void **state)
 		snprintf(text, sizeof(text), "fs: {protect: [\"%s\"]}\n", bad[i]);
 		assert_int_equal(load_text(fixture, "baseline@1", text), -1);
 	}
-	assert_planned(fixture, "fs: {protect: [\"a.b/c d\"]}\n");
+	assert_planned(fixture, "fs: {protect: [\"a.b/c d\", \"a.b/e/\"]}\n");
+}
+
+/* U125: hooks of a repository that has none cannot be made by the command, and so cannot be in a
+ * repository that is no directory here. */
+static void
+test_absent_hooks_are_made(void **state)
+{
+	static const char others[] = "fs: {protect: [.git/hooks, .git/info]}\n";
+	struct fixture *fixture = *state;
+	struct stat st;
+
+	fixture->host.uid = getuid();
+	fixture->host.gid = getgid();
+	make_dir(at(fixture, "work/.git"));
+	fixture->request.verb = VERB_EXPLAIN;
+	assert_planned(fixture, "");
+	assert_int_equal(lstat(at(fixture, "work/.git/hooks"), &st), -1);
+	fixture->request.verb = VERB_RUN;
+	assert_planned(fixture, others); /* without a slash: as it was */
+	assert_int_equal(lstat(at(fixture, "work/.git/hooks"), &st), -1);
+	assert_planned(fixture, "");
+	assert_int_equal(lstat(at(fixture, "work/.git/hooks"), &st), 0);
+	assert_true(S_ISDIR(st.st_mode) && st.st_uid == getuid());
+	const struct plan_mount *hooks = mount_of(fixture, at(fixture, "work/.git/hooks"));
+	assert_true(hooks != NULL && !hooks->is_writable);
+	assert_planned(fixture, "fs: {protect: [.vscode/]}\n");
+	assert_int_equal(lstat(at(fixture, "work/.vscode"), &st), 0);
+}
+
+/* Nothing is made through a link, nor below a file, which a command may have left. */
+static void
+test_nothing_is_made_through_a_link(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stat st;
+
+	fixture->host.uid = getuid();
+	fixture->host.gid = getgid();
+	fixture->request.verb = VERB_RUN;
+	make_dir(at(fixture, "elsewhere"));
+	assert_int_equal(symlink("../elsewhere", at(fixture, "work/.git")), 0);
+	assert_planned(fixture, "");
+	assert_int_equal(lstat(at(fixture, "elsewhere/hooks"), &st), -1);
+	assert_int_equal(unlink(at(fixture, "work/.git")), 0);
+	make_file(at(fixture, "work/.git"), "gitdir: ../elsewhere\n");
+	assert_planned(fixture, "");
+	assert_int_equal(lstat(at(fixture, "elsewhere/hooks"), &st), -1);
 }
 
 /* A run makes .hermes where there is none, so that the command cannot; a question makes
@@ -209,6 +256,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_looked_at, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_absent_hooks_are_made, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_is_made_through_a_link, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(test_a_directory_without_policy_is_closed, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_a_home_of_the_host, setup, teardown),
