@@ -307,11 +307,15 @@ stray(struct parse *parse, const char *text)
 	return hl_err_help(parse->err, "put '--' before the command");
 }
 
+/* A verb's operands may stand among its options. They are gathered in argv, over what has been
+ * read. */
 static int
 read_options(struct parse *parse)
 {
 	bool takes_command =
 	    parse->request->verb == VERB_RUN || parse->request->verb == VERB_EXPLAIN;
+	char **operands = parse->argv + parse->at;
+	size_t len = 0;
 
 	for (; parse->at < parse->argc; parse->at++) {
 		const char *text = parse->argv[parse->at];
@@ -320,9 +324,10 @@ read_options(struct parse *parse)
 			break;
 		}
 		if (text[0] != '-' || text[1] == '\0') {
-			if (!takes_command)
-				break;
-			return stray(parse, text);
+			if (takes_command)
+				return stray(parse, text);
+			operands[len++] = parse->argv[parse->at];
+			continue;
 		}
 		if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
 			parse->request->help_for = parse->request->verb;
@@ -332,8 +337,11 @@ read_options(struct parse *parse)
 		if ((text[1] == '-' ? long_option(parse) : short_options(parse)) != 0)
 			return -1;
 	}
-	parse->request->argv = parse->argv + parse->at;
-	parse->request->argv_len = (size_t)(parse->argc - parse->at);
+	for (; parse->at < parse->argc; parse->at++)
+		operands[len++] = parse->argv[parse->at];
+	operands[len] = NULL;
+	parse->request->argv = operands;
+	parse->request->argv_len = len;
 	return 0;
 }
 

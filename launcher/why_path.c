@@ -19,7 +19,8 @@ struct holder {
 	const char *src; /* on this host, NULL = nothing of this host */
 	const char *what;
 	bool is_writable;
-	bool is_kept; /* the launcher's own, from run to run */
+	bool is_kept;    /* the launcher's own, from run to run */
+	bool is_kernels; /* what is in there, and what of it can be written, the kernel says */
 	struct hl_origin origin;
 };
 
@@ -44,30 +45,35 @@ find_holder(const struct plan *plan, const char *path)
 	static const char *const kernel[] = { "/proc", "/sys", "/dev" };
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(kernel); i++) {
-		const struct holder made = { kernel[i], NULL, "made anew for the sandbox", false,
-			false, plan_built_in() };
+		const struct holder made = {
+			.dst = kernel[i],
+			.what = "made anew for the sandbox",
+			.is_kernels = true,
+			.origin = plan_built_in(),
+		};
 		take_deeper(&holder, &made, path);
 	}
 	for (size_t i = 0; i < plan->devices_len; i++) {
 		const struct holder made = { plan->devices[i].dst, NULL,
-			"fs.devices: a device of this host", true, false, plan->devices[i].origin };
+			"fs.devices: a device of this host", true, false, false,
+			plan->devices[i].origin };
 		take_deeper(&holder, &made, path);
 	}
 	for (size_t i = 0; i < plan->tmpfs_len; i++) {
 		const struct holder made = { plan->tmpfs[i].dst, NULL, "fs.tmpfs", true, false,
-			plan->tmpfs[i].origin };
+			false, plan->tmpfs[i].origin };
 		take_deeper(&holder, &made, path);
 	}
 	if (plan->home.path != NULL) {
 		const struct holder made = { plan->home.path, plan->home.src, "fs.home", true,
-			plan->home.kind == PLAN_HOME_PERSIST, plan->home.origin };
+			plan->home.kind == PLAN_HOME_PERSIST, false, plan->home.origin };
 		take_deeper(&holder, &made, path);
 	}
 	for (size_t i = 0; i < plan->mounts_len; i++) {
 		const struct plan_mount *mount = &plan->mounts[i];
 		const struct holder made = { mount->dst, mount->is_volume ? NULL : mount->src,
 			mount->is_workdir ? "fs.workdir" : "fs.mounts", mount->is_writable, false,
-			mount->origin };
+			false, mount->origin };
 		take_deeper(&holder, &made, path);
 	}
 	return holder;
@@ -96,8 +102,11 @@ is_absent(const char *host_path)
 	return lstat(host_path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
+/* A link that leads out of what holds it is followed inside, where its target is a path like any
+ * other: once, for what it leads to has been followed to its end here. */
 static int
-answer(struct why *why, const struct plan *plan, const char *path, struct hl_err *err)
+answer(struct why *why, const struct plan *plan, const char *path, bool is_target,
+    struct hl_err *err)
 {
 	struct holder holder = find_holder(plan, path);
 	size_t cover = plan->deny.len;
@@ -110,6 +119,8 @@ answer(struct why *why, const struct plan *plan, const char *path, struct hl_err
 		HL_AUTO_FREE char *host_path = named != NULL ? plan_path_settle(named) : NULL;
 		if (host_path == NULL)
 			return hl_err_oom(err);
+		if (!is_target && !hl_path_is_beneath(host_path, holder.src))
+			return answer(why, plan, host_path, true, err);
 		cover = find_cover(plan, &holder, host_path);
 		/* A link on this host may lead to what is covered under another name. */
 		if (cover == plan->deny.len)
@@ -131,6 +142,7 @@ answer(struct why *why, const struct plan *plan, const char *path, struct hl_err
 	why->is_of_host = holder.src != NULL && !holder.is_kept;
 	why_say(why, is_there, &holder.origin, "is %s",
 	    !is_there            ? "not there, nor on this host"
+	    : holder.is_kernels  ? "the sandbox's own, and not this host's"
 	    : holder.is_writable ? "writable"
 				 : "read-only");
 	snprintf(why->rule, sizeof(why->rule), "%s at %.200s%s%.60s", holder.what, holder.dst,
@@ -164,7 +176,7 @@ why_path(struct why *why, const char *path, struct hl_err *err)
 	if (status == 0)
 		status = plan_build(&input, &plan, err);
 	if (status == 0)
-		status = answer(why, &plan, full, err);
+		status = answer(why, &plan, full, false, err);
 	/* Its origin borrows from the policy, not from the plan. */
 	plan_done(&plan);
 	conflicts_done(&conflicts);

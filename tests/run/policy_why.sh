@@ -81,6 +81,14 @@ asks "a path of the system that is not there" 1 '^no: /usr/no-such is not there'
 asks "a path of the working directory that can be made" 0 'not-yet is writable$' --path not-yet
 asks "a path of a tmpfs" 0 '/tmp/x is writable' --path /tmp/x
 asks "a credential of this host" 1 'is covered' --path /etc/shadow
-asks "the kernel's own" 0 'made anew' --path /proc/1
+asks "the kernel's own" 0 "/proc/1 is the sandbox's own, and not this host's" --path /proc/1
+as "$caller" ln -sfn /etc/shadow covered-link
+as "$caller" ln -sfn /usr/bin plain-link
+asks "a link to what is covered" 1 'is covered' --path covered-link
+asks "a link to what can be read" 0 'plain-link is read-only' --path plain-link
+agrees "a link to what can be read" plain-link read-only
+asks "an option behind a file" 66 'why.yaml.no' --env LANG "$why.no" --format json
+out=$(as "$caller" "$LAUNCH" policy why "$why" --env LANG --format json)
+like "options behind a file" "$out" '^\{"env":"LANG","allowed":true'
 
 done_testing

@@ -94,6 +94,18 @@ test_verbs(void **state)
 	assert_int_equal(PARSE("policy", "check", "a.yaml", "b.yaml"), 0);
 	assert_int_equal(request.verb, VERB_POLICY_CHECK);
 	assert_int_equal(request.argv_len, 2);
+	/* Options may stand behind and among them; behind '--' nothing is one. */
+	assert_int_equal(PARSE("policy", "check", "a.yaml", "--format", "json", "b.yaml",
+			     "--fail-on=warning", "--", "--c.yaml"),
+	    0);
+	assert_int_equal(request.format, FORMAT_JSON);
+	assert_int_equal(request.argv_len, 3);
+	assert_string_equal(request.argv[0], "a.yaml");
+	assert_string_equal(request.argv[1], "b.yaml");
+	assert_string_equal(request.argv[2], "--c.yaml");
+	assert_null(request.argv[3]);
+	assert_int_equal(PARSE("policy", "check", "a.yaml", "--no-such"), -1);
+	assert_int_equal(err.code, HLU_01);
 	assert_int_equal(PARSE("policy", "show", "--effective", "--origins", "-p", "a"), 0);
 	assert_true(request.show_effective && request.show_origins);
 	assert_int_equal(PARSE("audit", "verify", "--format=json"), 0);
