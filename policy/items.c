@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "policy/layer.h"
 #include "policy/records.h"
+#include "policy/state.h"
 #include "policy/structures.h"
 
 #include "base/banned.h"
@@ -23,6 +24,8 @@ struct member_value {
 enum {
 	SET_MAX = 1024, /* merging compares members pairwise */
 	PLACES_MAX = 256,
+	PATHS_MAX = 512,          /* of all members of a list */
+	DEAR_MAX = 128,           /* patterns with text between two stars */
 	SIZE_OF_TMPFS = 64 << 20, /* when a policy gives none */
 	MODE_OF_TMPFS = 01777, /* crun and docker disagree on the default, so it is always ours */
 };
@@ -252,13 +255,67 @@ read_item(struct policy_reader *r, enum policy_field field, const struct node *n
 	return read_set_item(r, field, node, item);
 }
 
+struct count {
+	size_t n, max;
+	const char *what;
+};
+
+static bool
+check_one_count(struct policy_reader *r, const char *key, const struct node *node,
+    const struct count *count)
+{
+	if (count->n <= count->max)
+		return true;
+	policy_diag_error(r->diag, HLP_12, policy_at(node),
+	    "%s has %zu %s; at most %zu are accepted", key, count->n, count->what, count->max);
+	return false;
+}
+
 bool
 policy_check_count(struct policy_reader *r, const char *key, const struct node *node, size_t max)
 {
-	if (node->children <= max)
+	const struct count members = { node->children, max, "members" };
+
+	return check_one_count(r, key, node, &members);
+}
+
+/* Of what is compared with patterns, which takes longer than comparing names. */
+static bool
+check_patterns(struct policy_reader *r, enum policy_field field, const struct node *node,
+    const struct policy_items *items)
+{
+	bool is_compared = policy_field_kind(field) == POLICY_KIND_SET &&
+			   policy_field_info(field)->merge == MERGE_INTERSECT;
+	struct count paths = { 0, PATHS_MAX, "paths" };
+	struct count dear = { 0, DEAR_MAX, "patterns with text between two stars" };
+
+	for (size_t i = 0; i < items->len; i++) {
+		if (items->v[i].record != NULL)
+			policy_record_count_paths(items->v[i].record, &paths.n, &dear.n);
+		else if (is_compared && policy_pattern_is_dear(items->v[i].text))
+			dear.n++;
+	}
+	return check_one_count(r, policy_field_key(field), node, &paths) &&
+	       check_one_count(r, policy_field_key(field), node, &dear);
+}
+
+static bool
+expect_list(struct policy_reader *r, enum policy_field field, const struct node *node)
+{
+	enum policy_kind kind = policy_field_kind(field);
+	bool is_named = kind == POLICY_KIND_NAMED;
+	size_t ignored;
+
+	if (policy_expect(r, policy_field_key(field), node, is_named ? NODE_MAP : NODE_LIST))
 		return true;
-	policy_diag_error(r->diag, HLP_12, policy_at(node),
-	    "%s has %zu members; at most %zu are accepted", key, node->children, max);
+	if (kind == POLICY_KIND_SET || node->kind == NODE_BROKEN ||
+	    (node->kind == NODE_SCALAR && node->len == 0))
+		return false;
+	const char *first = is_named || kind == POLICY_KIND_RECORDS
+				? policy_record_members(field, &ignored, NULL)->key
+				: policy_members(kind)->key;
+	policy_diag_help(r->diag, is_named ? "write {NAME: {%.*s: ...}}" : "write [{%.*s: ...}]",
+	    (int)strcspn(first, "."), first);
 	return false;
 }
 
@@ -267,9 +324,8 @@ policy_read_list(struct policy_reader *r, enum policy_field field, const struct 
     struct policy_items *ret_items)
 {
 	struct policy_items items = { 0 };
-	enum node_kind kind = policy_field_kind(field) == POLICY_KIND_NAMED ? NODE_MAP : NODE_LIST;
 
-	if (!policy_expect(r, policy_field_key(field), node, kind) ||
+	if (!expect_list(r, field, node) ||
 	    !policy_check_count(r, policy_field_key(field), node,
 		policy_field_kind(field) == POLICY_KIND_SET ? SET_MAX : PLACES_MAX))
 		return false;
@@ -282,6 +338,8 @@ policy_read_list(struct policy_reader *r, enum policy_field field, const struct 
 		if (read_item(r, field, child, &items.v[items.len]))
 			items.len++;
 	}
+	if (!check_patterns(r, field, node, &items))
+		return false;
 	*ret_items = items;
 	return true;
 }

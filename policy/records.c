@@ -73,6 +73,21 @@ policy_record_text(const struct policy_record *record, enum record_index index)
 	return value->v != NULL ? value->v[0] : NULL;
 }
 
+void
+policy_record_count_paths(const struct policy_record *record, size_t *paths, size_t *dear)
+{
+	size_t len;
+	const struct record_member *rows = policy_record_members(record->field, &len, NULL);
+
+	for (size_t i = 0; i < len; i++) {
+		if (rows[i].type != RECORD_TYPE_WEB_PATH)
+			continue;
+		*paths += record->values[i].len;
+		for (size_t j = 0; j < record->values[i].len; j++)
+			*dear += policy_pattern_is_dear(record->values[i].v[j]);
+	}
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Inside
  */
@@ -101,8 +116,12 @@ is_text_inside(enum record_type type, const char *text, const char *bound)
 static bool
 are_among(enum record_type type, const struct record_value *value, const struct record_value *bound)
 {
+	bool is_exact = type != RECORD_TYPE_HOST && type != RECORD_TYPE_WEB_PATH;
+	size_t j = 0;
+
 	for (size_t i = 0; i < value->len; i++) {
-		size_t j = 0;
+		/* Both are sorted alike: of texts that stand for themselves, the next is behind. */
+		j = is_exact ? j : 0;
 		while (j < bound->len && !is_text_inside(type, value->v[i], bound->v[j]))
 			j++;
 		if (j == bound->len)

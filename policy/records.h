@@ -102,6 +102,9 @@ const char *policy_record_text(const struct policy_record *record, enum record_i
 bool policy_read_record(struct policy_reader *r, enum policy_field field, const struct node *node,
     struct policy_item *item);
 
+/* Adds up the paths, and those of them that are dear to compare. */
+void policy_record_count_paths(const struct policy_record *record, size_t *paths, size_t *dear);
+
 /* records.c. Certain only: false also when it cannot be told. */
 bool policy_record_is_inside(const struct policy_record *record, const struct policy_record *bound);
 bool policy_host_is_inside(const char *host, const char *bound);

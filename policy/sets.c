@@ -13,31 +13,66 @@
 
 #include "base/banned.h"
 
-/* A wildcard of the pattern is a letter that only a star of the bound can take: sound, because what
- * a star takes it takes whatever stands there. */
+enum {
+	STEPS_A_LETTER = 2
+};
+
+/* A wildcard of the text is a letter that only a star of the bound can take: sound, because what a
+ * star takes it takes whatever stands there. */
+static bool
+takes(const char *bound, const char *text, size_t len, size_t *steps)
+{
+	for (size_t i = 0; i < len; i++) {
+		++*steps;
+		if (text[i] == '*' || (bound[i] != '?' && bound[i] != text[i]))
+			return false;
+	}
+	return true;
+}
+
+/* What stands between two stars, each piece at the first place that takes it. Lists are compared
+ * pairwise: what would take more steps than a few for each letter is not told. */
+static bool
+takes_pieces(const char *piece, const char *last_star, const char *text, size_t len)
+{
+	const char *end = text + len;
+	size_t steps = 0, most = STEPS_A_LETTER * (len + (size_t)(last_star - piece));
+
+	while (piece < last_star) {
+		size_t n = strcspn(piece, "*");
+		while (n <= (size_t)(end - text) && steps < most && !takes(piece, text, n, &steps))
+			text++;
+		if (n > (size_t)(end - text) || steps >= most)
+			return false;
+		text += n;
+		piece += n + 1;
+	}
+	return true;
+}
+
 bool
 policy_pattern_is_inside(const char *pattern, const char *bound)
 {
-	const char *star = NULL, *resume = NULL;
+	const char *first = strchr(bound, '*'), *last = strrchr(bound, '*');
+	size_t len = strlen(pattern), steps = 0;
 
-	while (*pattern != '\0') {
-		if (*bound == '*') {
-			star = bound++;
-			resume = pattern;
-		} else if (*pattern != '*' &&
-			   (*bound == '?' || (*bound == *pattern && *bound != '\0'))) {
-			bound++;
-			pattern++;
-		} else if (star != NULL) {
-			bound = star + 1;
-			pattern = ++resume;
-		} else {
-			return false;
-		}
-	}
-	while (*bound == '*')
-		bound++;
-	return *bound == '\0';
+	if (first == NULL)
+		return len == strlen(bound) && takes(bound, pattern, len, &steps);
+	size_t head = (size_t)(first - bound), tail = strlen(last + 1);
+	return head + tail <= len && takes(bound, pattern, head, &steps) &&
+	       takes(last + 1, pattern + len - tail, tail, &steps) &&
+	       takes_pieces(first + 1, last, pattern + head, len - head - tail);
+}
+
+bool
+policy_pattern_is_dear(const char *pattern)
+{
+	const char *first = strchr(pattern, '*');
+
+	if (first == NULL)
+		return false;
+	const char *text = first + strspn(first, "*");
+	return strchr(text, '*') != NULL;
 }
 
 bool

@@ -139,6 +139,8 @@ bool policy_cut_places(struct policy_arena *arena, enum policy_kind kind,
 bool policy_mount_is_inside(const struct policy_mount *mount, const struct policy_mount *bound);
 /* Certain only: false also when it cannot be told. */
 bool policy_pattern_is_inside(const char *pattern, const char *bound);
+/* Text between two stars has to be looked for; all else of a pattern has its place. */
+bool policy_pattern_is_dear(const char *pattern);
 
 /* compare.c: whether a number, or rank, is inside the bound. */
 bool policy_number_is_allowed(const struct policy_state *state, uint64_t number);

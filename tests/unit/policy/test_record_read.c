@@ -126,6 +126,63 @@ no_message_repeats_a_secret(void **state)
 	}
 }
 
+/* Of a list of mappings: what one looks like, for "write [a.example]" would be the next error. */
+static void
+help_shows_a_mapping(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "network: {allow: a.example}\n", "help: write [{host: ...}]\n" },
+		{ "network: {deny: {host: a.example}}\n", "help: write [{host: ...}]\n" },
+		{ "files: /srv/x\n", "help: write [{src: ...}]\n" },
+		{ "fs: {mounts: /srv/x}\n", "help: write [{src: ...}]\n" },
+		{ "fs: {tmpfs: /tmp}\n", "help: write [{dst: ...}]\n" },
+		{ "secrets: [T]\n", "help: write {NAME: {from: ...}}\n" },
+		{ "network: {use: a}\n", "help: write [a]\n" },
+		{ "network: {forward: \"\"}\n", NULL },
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		snprintf(text, sizeof(text), OPEN "%s", rows[i][0]);
+		expect_error(text, "HLP-05");
+		if (rows[i][1] != NULL && strstr(stack_text(), rows[i][1]) == NULL)
+			fail_msg("%s", stack_text());
+	}
+}
+
+static void
+put_paths(struct hl_buf *text, unsigned from, unsigned n)
+{
+	hl_buf_putf(text, "%s{host: h%u.example, paths: [", from > 0 ? ", " : "", from);
+	for (unsigned i = 0; i < n; i++)
+		hl_buf_putf(text, "%s/p%u", i > 0 ? ", " : "", i);
+	hl_buf_puts(text, "]}");
+}
+
+/* All entries of a list together. */
+static void
+there_is_an_end_to_paths(void **state)
+{
+	struct hl_buf text;
+
+	(void)state;
+	hl_buf_init(&text, 1 << 16);
+	hl_buf_puts(&text, OPEN "network: {allow: [");
+	for (unsigned i = 0; i < 8; i++)
+		put_paths(&text, i, RECORD_VALUES_MAX);
+	size_t len = text.len;
+	hl_buf_puts(&text, "]}\n");
+	expect_good(text.data);
+	text.data[len] = '\0';
+	text.len = len;
+	put_paths(&text, 8, 1);
+	hl_buf_puts(&text, "]}\n");
+	expect_error(text.data, "HLP-12");
+	assert_non_null(strstr(stack_text(), "network.allow has 513 paths; at most 512"));
+	hl_buf_done(&text);
+}
+
 /* Lists are capped, for merging compares their members pairwise. */
 static void
 there_is_an_end_to_lists(void **state)
@@ -191,7 +248,9 @@ main(void)
 		cmocka_unit_test(members_may_contradict_each_other),
 		cmocka_unit_test(names_of_secrets),
 		cmocka_unit_test(no_message_repeats_a_secret),
+		cmocka_unit_test(help_shows_a_mapping),
 		cmocka_unit_test(there_is_an_end_to_lists),
+		cmocka_unit_test(there_is_an_end_to_paths),
 		cmocka_unit_test(entries_may_contradict_each_other),
 	};
 

@@ -1,0 +1,142 @@
+/*
+ * Whether one pattern is inside another: exactly, against a definition that is too slow to use, and
+ * never in more steps than a few for each letter.
+ */
+#include "policy/state.h"
+#include "stack.h"
+
+#include "base/banned.h"
+
+static bool
+is_inside_by_definition(const char *pattern, const char *bound)
+{
+	if (*bound == '\0')
+		return *pattern == '\0';
+	if (*bound == '*')
+		return is_inside_by_definition(pattern, bound + 1) ||
+		       (*pattern != '\0' && is_inside_by_definition(pattern + 1, bound));
+	return *pattern != '\0' && *pattern != '*' && (*bound == '?' || *bound == *pattern) &&
+	       is_inside_by_definition(pattern + 1, bound + 1);
+}
+
+/* The i-th text of these letters; 0 is the empty one. */
+static void
+make_text(size_t i, char *text)
+{
+	static const char letters[] = "ab*?";
+
+	while (i > 0) {
+		*text++ = letters[(i - 1) % 4];
+		i = (i - 1) / 4;
+	}
+	*text = '\0';
+}
+
+enum {
+	TEXTS_OF_4 = 341, /* 1 + 4 + 16 + 64 + 256 */
+	TEXTS_OF_5 = 1365
+};
+
+static void
+short_patterns_are_told_exactly(void **state)
+{
+	char pattern[8], bound[8];
+	size_t inside = 0;
+
+	(void)state;
+	for (size_t i = 0; i < TEXTS_OF_4; i++) {
+		make_text(i, pattern);
+		for (size_t j = 0; j < TEXTS_OF_5; j++) {
+			make_text(j, bound);
+			bool is_inside = is_inside_by_definition(pattern, bound);
+			if (policy_pattern_is_inside(pattern, bound) != is_inside)
+				fail_msg("'%s' in '%s'", pattern, bound);
+			inside += is_inside;
+		}
+	}
+	assert_true(inside > TEXTS_OF_4);
+}
+
+static void
+long_patterns_are_told_as_people_write_them(void **state)
+{
+	static const char *const inside[][2] = {
+		{ "/repos/acme/tools/issues/17/comments", "/repos/*/issues/*/comments" },
+		{ "/repos/acme/is/iss/issue/issues/17", "/repos/*/issues/*" },
+		{ "registry.example/team/app@sha256:0123456789abcdef", "*/app@sha256:*" },
+		{ "AAAA_BBBB_CCCC_TOKEN", "*_BBBB_*_TOKEN" },
+		{ "/*/a/*/b/*", "/*/*/*" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(inside); i++) {
+		if (!policy_pattern_is_inside(inside[i][0], inside[i][1]))
+			fail_msg("'%s' is not in '%s'", inside[i][0], inside[i][1]);
+		assert_true(policy_pattern_is_inside(inside[i][0], inside[i][0]));
+		assert_true(policy_pattern_is_inside(inside[i][1], inside[i][1]));
+	}
+}
+
+/* 300 letters, each of which could begin the 100 that the bound looks for. */
+static void
+what_takes_too_many_steps_is_not_told(void **state)
+{
+	char text[512], bound[256];
+
+	(void)state;
+	memset(text, 'a', 300);
+	memcpy(text + 300, "bc", 3);
+	bound[0] = '*';
+	memset(bound + 1, 'a', 100);
+	memcpy(bound + 101, "b*", 3);
+	assert_true(policy_pattern_is_dear(bound));
+	assert_false(policy_pattern_is_inside(text, bound));
+	/* At an end there is nothing to look for. */
+	memcpy(bound + 101, "bc", 3);
+	assert_false(policy_pattern_is_dear(bound));
+	assert_true(policy_pattern_is_inside(text, bound));
+	assert_true(policy_pattern_is_inside(bound, bound));
+}
+
+static void
+expect_images(const char *begin, unsigned n, const char *code)
+{
+	struct hl_buf text;
+
+	hl_buf_init(&text, 1 << 16);
+	hl_buf_puts(&text, OPEN "image: [");
+	for (unsigned i = 0; i < n; i++) {
+		hl_buf_putf(&text, "%s\"%s_%u*\"", i > 0 ? ", " : "", begin, i);
+	}
+	hl_buf_puts(&text, "]\n");
+	assert_false(text.failed);
+	if (code == NULL)
+		expect_good(text.data);
+	else
+		expect_error(text.data, code);
+	hl_buf_done(&text);
+}
+
+/* Of those whose text has to be looked for; of the others there may be more. */
+static void
+dear_patterns_are_few(void **state)
+{
+	(void)state;
+	expect_images("*reg", 128, NULL);
+	expect_images("*reg", 129, "HLP-12");
+	assert_non_null(strstr(stack_text(), "129 patterns with text between two stars"));
+	expect_images("reg", 129, NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(short_patterns_are_told_exactly),
+		cmocka_unit_test(long_patterns_are_told_as_people_write_them),
+		cmocka_unit_test(what_takes_too_many_steps_is_not_told),
+		cmocka_unit_test(dear_patterns_are_few),
+	};
+
+	return cmocka_run_group_tests(tests, stack_setup, stack_teardown);
+}
