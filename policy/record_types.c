@@ -21,6 +21,7 @@ enum {
 	HOST_MAX = 253,
 	DNS_LABEL_MAX = 63,
 	FINGERPRINT_LEN = 43, /* SHA-256 in base64 without its padding */
+	WEB_PATH_MAX = 256,   /* they are compared pairwise */
 };
 
 static bool
@@ -181,14 +182,33 @@ is_jump(const char *text)
 	return policy_record_text_is_good(RECORD_TYPE_USER, user) && is_place(at + 1, false);
 }
 
-/* No part of it leads upward: what it says is what a server sees. */
+/* Two capital digits, and of a byte that cannot stand there itself: "%61" is another spelling of
+ * "a", and what "%2F" or "%5C" is depends on the server. */
+static bool
+is_escape(const char *text)
+{
+	static const char digits[] = DIGITS "ABCDEF";
+	const char *high = text[1] != '\0' ? strchr(digits, text[1]) : NULL;
+	const char *low = high != NULL && text[2] != '\0' ? strchr(digits, text[2]) : NULL;
+
+	if (low == NULL)
+		return false;
+	int byte = (int)((high - digits) * 16 + (low - digits));
+	return byte >= ' ' && strchr(LOWER UPPER DIGITS "-._~*/\\%", byte) == NULL;
+}
+
+/* No part of it leads upward, and no two spell the same: what it says is what a server sees. A
+ * server may cut a part at its first semicolon, and take two slashes for one. */
 static bool
 is_web_path(const char *text)
 {
-	if (text[0] != '/')
+	if (text[0] != '/' || strstr(text, "//") != NULL)
 		return false;
+	for (const char *at = strchr(text, '%'); at != NULL; at = strchr(at + 1, '%'))
+		if (!is_escape(at))
+			return false;
 	for (const char *part = text; part != NULL; part = strchr(part, '/')) {
-		size_t len = strcspn(++part, "/");
+		size_t len = strcspn(++part, "/;");
 		if ((len == 1 && part[0] == '.') || (len == 2 && part[0] == '.' && part[1] == '.'))
 			return false;
 	}
@@ -276,10 +296,12 @@ static const struct record_type_info types[RECORD_TYPE_MAX] = {
 	    .bytes = UPPER "-",
 	    .help = "a method is written in capitals, such as GET",
 	    .schema = "{\"type\":\"string\",\"pattern\":\"^[A-Z-]{1,20}$\"}" },
-	[RECORD_TYPE_WEB_PATH] = { .max = 1024,
+	[RECORD_TYPE_WEB_PATH] = { .max = WEB_PATH_MAX,
 	    .bytes = LOWER UPPER DIGITS "/*-._~!$&'()+,;=:@%",
 	    .is_good = is_web_path,
-	    .help = "begin with /, as in \"/repos/*\"; no query, no . or .. between slashes",
+	    .help =
+		"begin with /, as in \"/repos/*\"; no query, no //, no . or .. between slashes, "
+		"and %XX only of what cannot stand there itself",
 	    .schema = "{\"type\":\"string\",\"pattern\":\"^/\"}" },
 	[RECORD_TYPE_USER] = { .max = 64,
 	    .bytes = LOWER UPPER DIGITS "._-",

@@ -28,9 +28,14 @@ static const struct {
 		"::1:5432", "[a.example]:1", "[::1]", "[::1]x:1", "*.a.example:1", "a.example:1:2",
 		"a.example:+1" } },
 	{ RECORD_TYPE_METHOD, { "GET", "M-SEARCH" }, { "", "get", "GET ", "GET,POST", "*" } },
-	{ RECORD_TYPE_WEB_PATH, { "/", "/*", "/a/b.c", "/..a", "/a%20b", "/a..", "//" },
+	{ RECORD_TYPE_WEB_PATH, { "/", "/*", "/a/b.c", "/..a", "/a%20b", "/a..", "/a;b" },
 	    { "", "a", "*", "/a?b", "/a#b", "/a b", "/..", "/a/../b", "/.", "/a/.", "/\"",
 		"/\\" } },
+	/* Another spelling of a path, to some server. */
+	{ RECORD_TYPE_WEB_PATH, { "/%C3%A4", "/%3F", "/a%20*" },
+
+	    { "//", "/a//b", "/a/%2E%2E/b", "/a%2Fb", "/a%5Cb", "/%61", "/%c3%a4", "/%2a", "/%2A",
+		"/%25", "/%00", "/%", "/%2", "/%zz", "/..;x/a", "/.;/" } },
 	{ RECORD_TYPE_USER, { "ci", "a.b-c_d", "Admin" }, { "", "-l", ".a", "a b", "a@b", "a:b" } },
 	{ RECORD_TYPE_FINGERPRINT,
 	    { "SHA256:" KEY43, "SHA256:+/"
