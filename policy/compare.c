@@ -301,15 +301,39 @@ relation_of(bool is_new_inside, bool is_old_inside)
 	return is_old_inside ? POLICY_RELATION_LOOSER : POLICY_RELATION_MOVED;
 }
 
-/* As policy show prints it, shortened; of env.set the names only. */
+/* Of what may be a secret the names, or how many there are. */
+static void
+put_private(const struct policy_value *value, struct hl_buf *out)
+{
+	bool is_named = value->kind == POLICY_KIND_MAP || value->kind == POLICY_KIND_NAMED;
+
+	if (value->kind == POLICY_KIND_STRING)
+		hl_buf_puts(out, value->text[0] != '\0' ? "a value" : "no value");
+	else if (!is_named || value->items_len == 0)
+		hl_buf_putf(out, "%zu members", value->items_len);
+	for (size_t i = 0; is_named && i < value->items_len; i++)
+		hl_buf_putf(out, "%s%s", i > 0 ? " " : "", value->items[i].name);
+}
+
+static int
+put_text(const struct policy *policy, enum policy_field field, struct hl_buf *out)
+{
+	struct hl_err ignored = { 0 };
+
+	if (!policy_field_is_private(field))
+		return policy_put_field_text(policy, field, out, &ignored);
+	put_private(&policy->values[field], out);
+	return out->failed ? -1 : 0;
+}
+
+/* As policy show prints it, shortened. */
 static void
 say(const struct policy *policy, enum policy_field field, char *text, size_t size)
 {
 	struct hl_buf buf;
-	struct hl_err ignored = { 0 };
 
 	hl_buf_init(&buf, (size_t)POLICY_FILE_MAX * 4);
-	if (policy_put_field_text(policy, field, &buf, &ignored) != 0) {
+	if (put_text(policy, field, &buf) != 0) {
 		/* Never an empty text, which would be a value of its own. */
 		hl_buf_done_secret(&buf);
 		hl_buf_init(&buf, 64);

@@ -183,6 +183,45 @@ values_of_variables_are_not_told(void **state)
 	assert_non_null(strstr(differences.items[0].new_text, "A"));
 }
 
+/* What field.h calls private: neither where two policies differ, nor where one goes past another.
+ */
+static void
+what_may_be_a_secret_is_not_told(void **state)
+{
+	static const struct row private[] = {
+		{ "secrets", "secrets: {T: {from: {command: [p, hush-1]}, hosts: [a.example]}}\n",
+		    "secrets: {T: {from: {command: [p, hush-2]}, hosts: [b.example]}}\n" },
+		{ "exec.allowed", "exec: {allowed: [/bin/hush-1]}\n",
+		    "exec: {allowed: [/bin/hush-2]}\n" },
+		{ "engine_args", "engine_args: [\"--label=hush-1\"]\n",
+		    "engine_args: [\"--label=hush-2\"]\n" },
+		{ "audit.redact", "audit: {redact: [hush-1]}\n", "audit: {redact: [hush-2]}\n" },
+		{ "egress.proxy.url", "egress: {proxy: {url: \"http://hush-1.example\"}}\n",
+		    "egress: {proxy: {url: \"http://hush-2.example\"}}\n" },
+		{ "env.set", "env: {set: {T: hush-1}}\n", "env: {set: {T: hush-2}}\n" },
+	};
+	struct hl_err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(private); i++) {
+		const struct row *row = &private[i];
+		assert_int_equal(relation(row->strict, row->weak, row->key), POLICY_RELATION_MOVED);
+		assert_null(strstr(differences.items[0].old_text, "hush"));
+		assert_null(strstr(differences.items[0].new_text, "hush"));
+		assert_true(differences.items[0].new_text[0] != '\0');
+		struct policy *outer = load_text("outer", row->strict);
+		struct policy *inner = load_text("inner", row->weak);
+		struct policy_findings gaps = { 0 };
+		assert_int_equal(policy_within(inner, outer, "x.yaml", &gaps, &err), 0);
+		assert_int_equal(gaps.errors, 1);
+		assert_non_null(strstr(gaps.items[0].message, row->key));
+		assert_null(strstr(gaps.items[0].message, "hush"));
+		policy_findings_done(&gaps);
+		policy_free(inner);
+		policy_free(outer);
+	}
+}
+
 /* A layer that sets a control and does not let it go takes a piece out of a wider layer's pattern;
  * what is left of the pattern is a difference, though the pattern itself holds nowhere. */
 static void
@@ -303,6 +342,7 @@ main(void)
 		cmocka_unit_test(each_kind_has_a_direction),
 		cmocka_unit_test(what_cannot_be_ordered_has_moved),
 		cmocka_unit_test(values_of_variables_are_not_told),
+		cmocka_unit_test(what_may_be_a_secret_is_not_told),
 		cmocka_unit_test(what_is_left_of_a_pattern_is_compared),
 		cmocka_unit_test(a_stack_is_inside_what_its_layers_allow_together),
 		cmocka_unit_test(what_exceeds_is_told_with_both_places),
