@@ -202,6 +202,8 @@ put_record_value(struct hl_json *json, const struct record_member *row)
 	if (is_list) {
 		put_pair(json, "type", "\"array\"");
 		put_pair(json, "minItems", "1");
+		hl_json_key(json, "maxItems");
+		hl_json_u64(json, RECORD_VALUES_MAX);
 		hl_json_key(json, "items");
 	} else {
 		hl_json_key(json, "allOf");
@@ -328,6 +330,8 @@ put_list(struct hl_json *json, const struct policy_field_info *info)
 {
 	hl_json_object(json);
 	put_pair(json, "type", "\"array\"");
+	if (info->kind == POLICY_KIND_RECORDS)
+		put_pair(json, "uniqueItems", "true");
 	hl_json_key(json, "items");
 	put_item(json, info);
 	hl_json_end_object(json);

@@ -267,7 +267,13 @@ is_in(const char *text)
 	       name[strspn(name, LOWER UPPER DIGITS "!#$%&'*+.^_`|~-")] == '\0';
 }
 
-#define ANY_TEXT "{\"type\":\"string\",\"minLength\":1}"
+/* For editors: what a regular expression can say of it. */
+#define ANY_TEXT         "{\"type\":\"string\",\"minLength\":1}"
+#define TEXT_LIKE(regex) "{\"type\":\"string\",\"pattern\":\"^" regex "$\"}"
+#define ANY_NAME         "[a-z0-9_.-]+"
+#define ANY_USER         "[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
+#define ANY_PLACE        "(" ANY_NAME "|\\\\[[0-9a-f:]+\\\\])"
+#define ANY_PORT         "[1-9][0-9]{0,4}"
 
 static const struct record_type_info types[RECORD_TYPE_MAX] = {
 	[RECORD_TYPE_BOOL] = { .schema = "{\"type\":\"boolean\"}" },
@@ -287,57 +293,58 @@ static const struct record_type_info types[RECORD_TYPE_MAX] = {
 	    .is_good = is_host,
 	    .help = "write a name such as api.example.com in small letters (xn-- for others), "
 		    "*.example.com for one label before it, or an address in its shortest form",
-	    .schema = ANY_TEXT },
+	    .schema = TEXT_LIKE("(([*][.])?" ANY_NAME "|[0-9a-f:]+)") },
 	[RECORD_TYPE_ENDPOINT] = { .max = HOST_MAX + 8,
 	    .is_good = is_endpoint,
 	    .help = "write HOST:PORT, such as \"db.example.com:5432\"",
-	    .schema = ANY_TEXT },
+	    .schema = TEXT_LIKE(ANY_PLACE ":" ANY_PORT) },
 	[RECORD_TYPE_METHOD] = { .max = 20,
 	    .bytes = UPPER "-",
 	    .help = "a method is written in capitals, such as GET",
-	    .schema = "{\"type\":\"string\",\"pattern\":\"^[A-Z-]{1,20}$\"}" },
+	    .schema = TEXT_LIKE("[A-Z-]{1,20}") },
 	[RECORD_TYPE_WEB_PATH] = { .max = WEB_PATH_MAX,
 	    .bytes = LOWER UPPER DIGITS "/*-._~!$&'()+,;=:@%",
 	    .is_good = is_web_path,
 	    .help =
 		"begin with /, as in \"/repos/*\"; no query, no //, no . or .. between slashes, "
 		"and %XX only of what cannot stand there itself",
-	    .schema = "{\"type\":\"string\",\"pattern\":\"^/\"}" },
+	    .schema = TEXT_LIKE("/[A-Za-z0-9/*._~!$&'()+,;=:@%-]{0,255}") },
 	[RECORD_TYPE_USER] = { .max = 64,
 	    .bytes = LOWER UPPER DIGITS "._-",
 	    .is_good = is_user,
 	    .help = "an account is letters, digits and . _ -",
-	    .schema = ANY_TEXT },
+	    .schema = TEXT_LIKE(ANY_USER) },
 	[RECORD_TYPE_FINGERPRINT] = { .max = 50,
 	    .is_good = is_fingerprint,
 	    .help = "write SHA256: and 43 characters, as ssh-keygen -lf prints it",
-	    .schema = "{\"type\":\"string\",\"pattern\":\"^SHA256:[A-Za-z0-9+/]{43}$\"}" },
+	    .schema = TEXT_LIKE("SHA256:[A-Za-z0-9+/]{43}") },
 	[RECORD_TYPE_PUBLIC_KEY] = { .max = 2048,
 	    .bytes = LOWER UPPER DIGITS "+/=@._ -",
 	    .is_good = is_public_key,
 	    .help = "write the public key itself, such as \"ssh-ed25519 AAAA...\"",
-	    .schema = ANY_TEXT },
+	    .schema =
+		TEXT_LIKE("(sk-)?(ssh-|ecdsa-sha2-)[A-Za-z0-9+/=@._-]* AAAA[A-Za-z0-9+/=@._ -]*") },
 	[RECORD_TYPE_JUMP] = { .max = HOST_MAX + 73,
 	    .is_good = is_jump,
 	    .help = "write [USER@]HOST[:PORT]",
-	    .schema = ANY_TEXT },
+	    .schema = TEXT_LIKE("(" ANY_USER "@)?" ANY_PLACE "(:" ANY_PORT ")?") },
 	[RECORD_TYPE_LABEL] = { .max = 128,
 	    .bytes = LOWER UPPER DIGITS "._:/-",
 	    .is_good = is_label_text,
 	    .help = "a name is letters, digits and . _ : / -",
-	    .schema = ANY_TEXT },
+	    .schema = TEXT_LIKE("[A-Za-z0-9_][A-Za-z0-9._:/-]{0,127}") },
 	[RECORD_TYPE_VARIABLE] = { .max = 128,
 	    .is_good = is_variable,
 	    .help = "a variable's name is letters, digits and _",
-	    .schema = "{\"type\":\"string\",\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]{0,127}$\"}" },
+	    .schema = TEXT_LIKE("[A-Za-z_][A-Za-z0-9_]{0,127}") },
 	[RECORD_TYPE_ARGUMENT] = { .max = 1024,
 	    .help = "an argument has at most 1024 bytes",
 	    .schema = ANY_TEXT },
 	[RECORD_TYPE_PLACE] = { .max = 128,
 	    .is_good = is_in,
 	    .help = "it is one of: authorization, basic, path, body, header:NAME or query:NAME",
-	    .schema = "{\"type\":\"string\","
-		      "\"pattern\":\"^(authorization|basic|path|body|(header|query):.+)$\"}" },
+	    .schema = TEXT_LIKE(
+		"(authorization|basic|path|body|(header|query):[A-Za-z0-9!#$%&'*+.^_`|~-]+)") },
 };
 
 const struct record_type_info *

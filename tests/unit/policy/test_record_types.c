@@ -1,6 +1,8 @@
 /*
  * What each type of a record takes, and the look-alikes that it does not.
  */
+#include <regex.h>
+
 #include "policy/records.h"
 #include "stack.h"
 
@@ -72,6 +74,47 @@ each_type_takes_its_own(void **state)
 	}
 }
 
+/* What stands behind "pattern", without its JSON; false: the type's schema has none. */
+static bool
+compile_pattern(enum record_type type, regex_t *regex)
+{
+	const char *at = strstr(policy_record_type(type)->schema, "\"pattern\":\"");
+	char text[512];
+	size_t len = 0;
+
+	if (at == NULL)
+		return false;
+	for (at += strlen("\"pattern\":\""); *at != '"'; at++) {
+		at += *at == '\\';
+		assert_true(len + 1 < sizeof(text));
+		text[len++] = *at;
+	}
+	text[len] = '\0';
+	assert_int_equal(regcomp(regex, text, REG_EXTENDED | REG_NOSUB), 0);
+	return true;
+}
+
+/* An editor marks nothing that is good, and most of what is not. */
+static void
+schemas_take_what_is_good(void **state)
+{
+	size_t bad = 0, told = 0;
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(types); i++) {
+		regex_t regex;
+		if (!compile_pattern(types[i].type, &regex))
+			continue;
+		for (size_t j = 0; j < 8 && types[i].good[j] != NULL; j++)
+			if (regexec(&regex, types[i].good[j], 0, NULL, 0) != 0)
+				fail_msg("the schema refuses: %s", types[i].good[j]);
+		for (size_t j = 0; j < 16 && types[i].bad[j] != NULL; j++, bad++)
+			told += regexec(&regex, types[i].bad[j], 0, NULL, 0) != 0;
+		regfree(&regex);
+	}
+	assert_true(bad > 100 && told * 10 > bad * 6);
+}
+
 /* One byte more than the most. */
 static void
 each_text_has_an_end(void **state)
@@ -117,6 +160,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_type_takes_its_own),
+		cmocka_unit_test(schemas_take_what_is_good),
 		cmocka_unit_test(each_text_has_an_end),
 		cmocka_unit_test(addresses_and_names_are_told_apart),
 	};
