@@ -108,15 +108,17 @@ static const struct {
 	{ POLICY_AUDIT_DETAIL, 0, false },
 };
 
-/* Lists that only add to what is there anyway: empty, they ask nothing. */
+/* Lists that only add to what is there anyway, and lists of what nobody without an enforcer gives
+ * or goes to: empty, they ask nothing. */
 static bool
-only_adds(enum policy_field field)
+asks_nothing_when_empty(enum policy_field field)
 {
-	static const enum policy_field adding[] = { POLICY_ENV_DENY, POLICY_NETWORK_DENY,
-		POLICY_AUDIT_REDACT, POLICY_AUDIT_ANCHOR, POLICY_AUDIT_REQUIRE_LABELS };
+	static const enum policy_field lists[] = { POLICY_ENV_DENY, POLICY_NETWORK_DENY,
+		POLICY_AUDIT_REDACT, POLICY_AUDIT_ANCHOR, POLICY_AUDIT_REQUIRE_LABELS,
+		POLICY_SSH_HOSTS, POLICY_CLOUD_ACCOUNTS, POLICY_SECRETS };
 
-	for (size_t i = 0; i < HL_ARRAY_SIZE(adding); i++)
-		if (adding[i] == field)
+	for (size_t i = 0; i < HL_ARRAY_SIZE(lists); i++)
+		if (lists[i] == field)
 			return true;
 	return false;
 }
@@ -195,7 +197,8 @@ weigh_value(const struct plan *plan, enum policy_field field, const struct polic
 	case POLICY_KIND_NAMED:
 		if (is_a_gift(field))
 			return value->items_len == 0 ? EFFECT_NOTE : EFFECT_WARNING;
-		return only_adds(field) && value->items_len == 0 ? EFFECT_NOTE : EFFECT_ERROR;
+		return asks_nothing_when_empty(field) && value->items_len == 0 ? EFFECT_NOTE
+									       : EFFECT_ERROR;
 	case POLICY_KIND_WORKDIR: {
 		const struct policy_mount *mount = &value->items[0].mount;
 		bool asks = mount->access != POLICY_ACCESS_RW ||

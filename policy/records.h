@@ -98,12 +98,12 @@ const struct record_value *policy_record_value(const struct policy_record *recor
     enum record_index index);
 const char *policy_record_text(const struct policy_record *record, enum record_index index);
 
+/* Adds up the paths, and those of them that are dear to compare. */
+void policy_record_count_paths(const struct policy_record *record, size_t *paths, size_t *dear);
+
 /* record_read.c: one entry of the field's list, or of its map. */
 bool policy_read_record(struct policy_reader *r, enum policy_field field, const struct node *node,
     struct policy_item *item);
-
-/* Adds up the paths, and those of them that are dear to compare. */
-void policy_record_count_paths(const struct policy_record *record, size_t *paths, size_t *dear);
 
 /* records.c. Certain only: false also when it cannot be told. */
 bool policy_record_is_inside(const struct policy_record *record, const struct policy_record *bound);

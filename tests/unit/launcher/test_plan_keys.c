@@ -356,6 +356,9 @@ rules_without_a_proxy(void **state)
 		{ ", forward: [{listen: 1, to: \"a.example:1\"}]", "", "", true },
 		{ "", "files: [{src: /srv/x, kind: cache}]", "", true },
 		{ "", "secrets: {T: {from: {env: T}, hosts: [a.example]}}", "secrets", false },
+		{ "", "secrets: {}", "", true },
+		{ "", "ssh: {hosts: []}", "", true },
+		{ "", "cloud: {accounts: []}", "", true },
 	};
 	struct fixture *fixture = *state;
 	char text[256];
