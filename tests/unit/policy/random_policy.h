@@ -120,6 +120,7 @@ put_sets(struct hl_buf *out)
 		"{host: a.x.example, ports: [80, 443], methods: [GET]}",
 		"{host: \"*.x.example\", ports: [443, 8443], paths: [\"/a/*\"]}",
 		"{host: a.x.example, paths: [\"/a/*\", /b], tls: inspect}",
+		"{host: a.x.example, paths: [\"/*/b/*\", \"/a/*/c\"], ports: [80, 443, 8443]}",
 		"{host: b.example, tls: splice}" };
 
 	hl_buf_puts(out, "env:\n  ");
