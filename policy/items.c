@@ -108,6 +108,22 @@ policy_unknown_member(struct policy_reader *r, const struct node *key, const cha
 		policy_help_members(r, names, n);
 }
 
+/* {value} is a mapping, too: of a key to nothing. Of NAME=value the name can be told. */
+void
+policy_not_a_name(struct policy_reader *r, const struct node *node)
+{
+	const struct node *key = node->key;
+	int len = policy_name_len(key->text);
+
+	if (policy_node_is_empty(node) && key->text[len] == '\0')
+		policy_diag_error(r->diag, HLP_07, policy_at(key),
+		    "a key without a value is not a variable name");
+	else
+		policy_diag_error(r->diag, HLP_07, policy_at(key),
+		    "\"%.*s\" is not a variable name", len < 60 ? len : 60, key->text);
+	policy_diag_help(r->diag, "a name is letters, digits and _");
+}
+
 /* All members of one mapping; values[i] belongs to members[i]. */
 static bool
 read_members(struct policy_reader *r, const char *key, const struct node *node,

@@ -148,6 +148,8 @@ bool policy_read_shaped(struct policy_reader *r, enum policy_field field, const 
 void policy_help_members(struct policy_reader *r, const char *const *names, size_t n);
 void policy_unknown_member(struct policy_reader *r, const struct node *key,
     const char *const *names, size_t n);
+/* What stands where a variable's name should: {NAME: value}. */
+void policy_not_a_name(struct policy_reader *r, const struct node *node);
 bool policy_check_count(struct policy_reader *r, const char *key, const struct node *node,
     size_t max);
 bool policy_read_list(struct policy_reader *r, enum policy_field field, const struct node *node,

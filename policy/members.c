@@ -414,8 +414,7 @@ read_pair(struct policy_reader *r, const struct node *node, struct policy_item *
 	if (class != POLICY_NAME_PLAIN)
 		return report_protected(r, key, "env.set", key->text, class);
 	if (!hl_is_env_name(key->text, key->len)) {
-		policy_diag_error(r->diag, HLP_07, policy_at(key),
-		    "\"%.*s\" is not a variable name", shown_len(key->text), key->text);
+		policy_not_a_name(r, node);
 		return false;
 	}
 	/* The value is checked, and no message may show it. */

@@ -75,6 +75,8 @@ bool policy_line_is_private(const struct policy_source *source, const struct nod
     uint32_t line);
 
 bool policy_node_is(const struct node *node, const char *text);
+/* "key:" with nothing behind it. */
+bool policy_node_is_empty(const struct node *node);
 /* The first child with that key, or NULL. */
 const struct node *policy_node_find(const struct node *map, const char *key);
 

@@ -211,13 +211,19 @@ list_names(const struct reading *q, const struct record_member *from, const char
 }
 
 static bool
-refuse_member(struct reading *q, const struct record_member *from, const struct node *key)
+refuse_member(struct reading *q, const struct record_member *from, const struct node *node)
 {
 	char texts[RECORD_MEMBERS_MAX][KEY_SIZE];
 	const char *names[RECORD_MEMBERS_MAX];
 	size_t n = list_names(q, from, names, texts);
 
-	policy_unknown_member(q->r, key, names, n);
+	if (policy_field_is_private(q->field) && policy_node_is_empty(node)) {
+		policy_diag_error(q->r->diag, HLP_04, policy_at(node->key),
+		    "unknown key in %s, without a value", q->key);
+		policy_help_members(q->r, names, n);
+		return false;
+	}
+	policy_unknown_member(q->r, node->key, names, n);
 	return false;
 }
 
@@ -264,7 +270,7 @@ read_group(struct reading *q, const struct record_member *from, const struct nod
 	if (child->key->kind != NODE_SCALAR)
 		return false;
 	size_t i = find_row(q, from, child->key);
-	return i < q->len ? read_row(q, i, child) : refuse_member(q, from, child->key);
+	return i < q->len ? read_row(q, i, child) : refuse_member(q, from, child);
 }
 
 static bool
@@ -278,7 +284,7 @@ read_members(struct reading *q, const struct node *node)
 			continue;
 		}
 		size_t i = find_row(q, NULL, child->key);
-		bool is_read = i == q->len             ? refuse_member(q, NULL, child->key)
+		bool is_read = i == q->len             ? refuse_member(q, NULL, child)
 			       : is_group(&q->rows[i]) ? read_group(q, &q->rows[i], child)
 						       : read_row(q, i, child);
 		is_good = is_read && is_good;
@@ -521,9 +527,7 @@ read_name(struct policy_reader *r, const char *key, const struct node *node, con
 	*ret_name = name->text;
 	if (hl_is_env_name(name->text, name->len))
 		return true;
-	policy_diag_error(r->diag, HLP_07, policy_at(name), "\"%.*s\" is not a variable name",
-	    len < 60 ? len : 60, name->text);
-	policy_diag_help(r->diag, "a name is letters, digits and _");
+	policy_not_a_name(r, node);
 	return false;
 }
 

@@ -188,7 +188,7 @@ read_default_list(struct policy_reader *r, enum policy_field field, const struct
 	struct node list = { .kind = NODE_LIST, .first = NULL, .children = 1, .line = node->line };
 	struct node only = *node;
 
-	if (node->kind != NODE_SCALAR || (node->is_plain && node->len == 0))
+	if (node->kind != NODE_SCALAR || policy_node_is_empty(node))
 		return policy_read_list(r, field, node, &given->items);
 	only.next = NULL;
 	only.key = NULL;

@@ -36,7 +36,7 @@ policy_expect(struct policy_reader *r, const char *key, const struct node *node,
 {
 	if (node->kind == NODE_BROKEN)
 		return false;
-	if (node->kind == NODE_SCALAR && node->is_plain && node->len == 0) {
+	if (policy_node_is_empty(node)) {
 		policy_diag_error(r->diag, HLP_10,
 		    node->key != NULL ? policy_at(node->key) : policy_at(node), "%s has no value",
 		    key);

@@ -504,6 +504,12 @@ policy_yaml_load(struct policy_source *source, struct policy_arena *arena, struc
 }
 
 bool
+policy_node_is_empty(const struct node *node)
+{
+	return node->kind == NODE_SCALAR && node->is_plain && node->len == 0;
+}
+
+bool
 policy_node_is(const struct node *node, const char *text)
 {
 	return node->text != NULL && node->len == strlen(text) &&

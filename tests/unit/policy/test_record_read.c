@@ -114,7 +114,8 @@ no_message_repeats_a_secret(void **state)
 		"{from: {credential: \"hush 1\"}}", "{from: {env: T}, hosts: [\"hush 1\"]}",
 		"{from: {env: T}, hosts: hush-1}", "{from: {env: T}, as: hush-1}",
 		"{from: {env: T}, require: hush-1}", "{from: {env: T}, shape: \"hush 1\"}",
-		"{from: {env: T}, in: [hush-1]}", "{from: {command: hush-1}}" };
+		"{from: {env: T}, in: [hush-1]}", "{from: {command: hush-1}}", "{hush-1}",
+		"{from: {hush-1}}", "{from: {env: T}, hush-1: }" };
 	char text[256];
 
 	(void)state;
@@ -124,6 +125,11 @@ no_message_repeats_a_secret(void **state)
 		if (strstr(stack_text(), "hush") != NULL || strstr(t.err.msg, "hush") != NULL)
 			fail_msg("%s is told:\n%s", bodies[i], stack_text());
 	}
+	/* In the place of a name, too. */
+	expect_error(OPEN "secrets: {hush-1}\n", "HLP-07");
+	assert_null(strstr(stack_text(), "hush"));
+	expect_error(OPEN "env: {set: {hush-1}}\n", "HLP-07");
+	assert_null(strstr(stack_text(), "hush"));
 }
 
 /* Of a list of mappings: what one looks like, for "write [a.example]" would be the next error. */
