@@ -333,7 +333,7 @@ void hl_loop_stop(struct hl_loop *loop);
  * ours: no environment, /dev/null as 0 to 2, a SOCK_SEQPACKET socket as 3, and from 4 on what the
  * caller gives it. A packet is a type (u8) and what belongs to it. The type `failed` is string
  * code, string message, string help, and of its codes only those of the family of `broken` and HLI
- * are believed. It ends with its socket.
+ * are believed. Packets of the type `progress` may come before an answer. It ends with its socket.
  */
 enum {
 	HL_PEER_FDS_MAX = 2
@@ -344,10 +344,12 @@ struct hl_peer_kind {
 	enum hl_code broken, cancelled; /* cannot start, ended, talks nonsense; cancel_fd */
 	size_t packet_max;
 	size_t fds_len;
-	int answer_ms, end_ms; /* patience: for an answer, and for its end */
-	uint8_t failed;
-	bool has_session; /* setsid(2) */
+	int answer_ms, end_ms;    /* patience: for an answer, and for its end */
+	uint8_t failed, progress; /* progress 0 = none */
+	bool has_session;         /* setsid(2) */
 };
+
+struct hl_wire;
 
 struct hl_peer {
 	const struct hl_peer_kind *kind;
@@ -357,6 +359,9 @@ struct hl_peer {
 	int answer_ms, end_ms;
 	bool is_broken; /* nothing more is asked: it ended, was given up on, or answered what nobody
 			   asked */
+	/* What belongs to a packet of type `progress`; NULL = nobody listens. */
+	void (*on_progress)(void *context, struct hl_wire *wire);
+	void *context;
 };
 
 /* fds: kind->fds_len of them, -1 = /dev/null; they stay the caller's. */

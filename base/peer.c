@@ -217,6 +217,40 @@ await(struct hl_peer *peer, struct hl_err *err)
 	return hl_err_set(err, peer->kind->broken, "%s does not answer", name);
 }
 
+static bool
+is_progress(struct hl_peer *peer, const char *packet, size_t len)
+{
+	struct hl_wire wire;
+
+	hl_wire_init(&wire, packet, len);
+	if (peer->kind->progress == 0 || hl_wire_u8(&wire) != peer->kind->progress)
+		return false;
+	if (peer->on_progress != NULL)
+		peer->on_progress(peer->context, &wire);
+	return true;
+}
+
+static int
+receive(struct hl_peer *peer, char *packet, struct hl_buf *answer, struct hl_err *err)
+{
+	const char *name = peer->kind->name;
+	ssize_t n;
+
+	do {
+		if (await(peer, err) != 0)
+			return -1;
+		n = recv(peer->control, packet, peer->kind->packet_max, MSG_TRUNC);
+		if (n > (ssize_t)peer->kind->packet_max)
+			return hl_peer_malformed(peer, err);
+		if (n < 0)
+			return hl_err_sys(err, peer->kind->broken, "%s has ended", name);
+		if (n == 0)
+			return hl_err_set(err, peer->kind->broken, "%s has ended", name);
+	} while (is_progress(peer, packet, (size_t)n));
+	hl_buf_put(answer, packet, (size_t)n);
+	return hl_buf_check(answer, "answer", err);
+}
+
 static int
 exchange(struct hl_peer *peer, const struct hl_buf *request, struct hl_buf *answer,
     struct hl_err *err)
@@ -237,17 +271,7 @@ exchange(struct hl_peer *peer, const struct hl_buf *request, struct hl_buf *answ
 	if (sent != (ssize_t)request->len)
 		return hl_err_sys(err, peer->kind->broken,
 		    errno == EAGAIN ? "%s takes no question" : "%s has ended", name);
-	if (await(peer, err) != 0)
-		return -1;
-	ssize_t n = recv(peer->control, packet, peer->kind->packet_max, MSG_TRUNC);
-	if (n > (ssize_t)peer->kind->packet_max)
-		return hl_peer_malformed(peer, err);
-	if (n < 0)
-		return hl_err_sys(err, peer->kind->broken, "%s has ended", name);
-	if (n == 0)
-		return hl_err_set(err, peer->kind->broken, "%s has ended", name);
-	hl_buf_put(answer, packet, (size_t)n);
-	return hl_buf_check(answer, "answer", err);
+	return receive(peer, packet, answer, err);
 }
 
 int

@@ -25,7 +25,8 @@
 
 enum {
 	WANT = 2,
-	NO = 3
+	NO = 3,
+	PROGRESS = 4
 };
 
 static const struct hl_peer_kind kind = {
@@ -119,6 +120,43 @@ test_answers(void **state)
 		   "\\003\\007\\000\\000\\000HLP-01\\000\\002\\000\\000\\000x\\000"
 		   "\\001\\000\\000\\000\\000"),
 	    "HLB-59");
+}
+
+static void
+add_number(void *context, struct hl_wire *wire)
+{
+	uint32_t *sum = context;
+
+	*sum += hl_wire_u8(wire);
+	assert_true(hl_wire_is_complete(wire));
+}
+
+/* Not an answer: what comes behind it is. Of a program that has none it is a wrong answer. */
+static void
+test_progress(void **state)
+{
+	static const char script[] =
+	    "#!/bin/sh\n" TAKE SAY("\\004\\050") SAY("\\004\\002") SAY("\\002yes");
+	static const int none[] = { -1, -1 };
+	struct hl_peer_kind telling = kind;
+	uint32_t sum = 0;
+	struct scene s;
+
+	(void)state;
+	telling.progress = PROGRESS;
+	scene_start(&s, &telling, script, none);
+	s.peer.on_progress = add_number;
+	s.peer.context = &sum;
+	assert_int_equal(ask(&s), 0);
+	assert_string_equal(s.answer.data + 1, "yes");
+	assert_int_equal(sum, 42);
+	hl_buf_done(&s.answer);
+	scene_end(&s);
+	scene_start(&s, &telling, script, none);
+	assert_int_equal(ask(&s), 0); /* nobody listens */
+	hl_buf_done(&s.answer);
+	scene_end(&s);
+	expect(script, "HLB-59");
 }
 
 static void
@@ -258,6 +296,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_progress),
 		cmocka_unit_test(test_nothing_of_ours_is_inherited),
 		cmocka_unit_test(test_not_started),
 		cmocka_unit_test(test_session),
