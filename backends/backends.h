@@ -83,6 +83,21 @@ enum plan_pull {
 	PLAN_PULL_ALWAYS
 };
 
+/* How far the pull of an image is. */
+enum image_pull_state {
+	IMAGE_PULL_BEGINS,
+	IMAGE_PULL_GOES_ON,
+	IMAGE_PULL_ENDS,
+	IMAGE_PULL_FAILS,
+};
+
+struct image_progress {
+	const char *image;
+	enum image_pull_state state;
+	uint32_t layers, layers_done;
+	uint64_t bytes, total; /* of the layers whose size is known; 0 in the end */
+};
+
 struct plan_mount {
 	char *src; /* resolved: no symbolic link in it (bind); name (volume) */
 	char *dst;
@@ -190,12 +205,17 @@ struct plan {
 	bool image_digest; /* must be name@sha256:... or sha256:... */
 	enum plan_pull pull;
 	struct hl_origin image_origin, digest_origin, pull_origin;
-	char *endpoint; /* absolute path of the engine's unix socket */
+	char *registry_config;       /* the caller's config.json, also when there is none */
+	struct hl_strv registry_env; /* NAME=VALUE for the programs that it names */
+	char *endpoint;              /* absolute path of the engine's unix socket */
 	struct hl_origin endpoint_origin;
 	struct hl_strv engine_args; /* judged already: they tighten or equal */
 
 	struct hl_strv argv;
 	struct backend_early *early; /* begun before the plan; owned by the run, NULL = nothing */
+	/* Told while a start waits for a pull; NULL = nobody listens. */
+	void (*on_pull)(void *context, const struct image_progress *progress);
+	void *on_pull_context;
 	int cancel_fd; /* readable: the caller wants the start to end (a signal came); -1 = none */
 };
 

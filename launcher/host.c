@@ -101,15 +101,22 @@ host_facts(const struct request *request, struct host *ret_host, struct hl_err *
 }
 
 const char *
+host_variable(const struct host *host, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char *const *entry = host->environ_; entry != NULL && *entry != NULL; entry++) {
+		const char *value = *entry + len + 1;
+		if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=')
+			return value[0] != '\0' ? value : NULL;
+	}
+	return NULL;
+}
+
+const char *
 host_docker_host(const struct host *host)
 {
-	static const char name[] = "DOCKER_HOST=";
-
-	for (char *const *entry = host->environ_; *entry != NULL; entry++)
-		if (strncmp(*entry, name, sizeof(name) - 1) == 0)
-			return (*entry)[sizeof(name) - 1] != '\0' ? *entry + sizeof(name) - 1
-								  : NULL;
-	return NULL;
+	return host_variable(host, "DOCKER_HOST");
 }
 
 const char *

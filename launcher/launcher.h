@@ -220,6 +220,8 @@ int host_facts(const struct request *request, struct host *ret_host,
     struct hl_err *err) HL_MUST_CHECK;
 int host_programs(struct host *ret_host, struct hl_err *err) HL_MUST_CHECK;
 int host_caller(const struct request *request, struct host *host, struct hl_err *err) HL_MUST_CHECK;
+/* A variable of the caller's. NULL: not there, or empty. */
+const char *host_variable(const struct host *host, const char *name);
 /* The caller's DOCKER_HOST. NULL: not there, or empty. */
 const char *host_docker_host(const struct host *host);
 /* An endpoint as a policy or DOCKER_HOST writes it: a socket's absolute path, with unix:// before
@@ -280,6 +282,7 @@ int plan_call_environment(const struct plan *plan, const struct hl_strv *image_e
  * Telling
  */
 void report_init(const struct request *request);
+bool report_is_quiet(void);
 bool report_is_verbose(void);
 void report_error(const struct hl_err *err);
 void report_findings(const struct policy_findings *findings, const struct request *request);

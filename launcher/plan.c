@@ -220,6 +220,8 @@ build_engine(const struct policy *policy, const struct host *host, struct plan *
 {
 	if (plan_network(policy, plan, err) != 0)
 		return -1;
+	if (plan_registry(host, plan, err) != 0)
+		return -1;
 	if (plan_is_local(plan))
 		return 0;
 	if (plan_endpoint(policy, host, plan, err) != 0)
@@ -284,6 +286,8 @@ plan_done(struct plan *plan)
 	free(plan->cwd);
 	free(plan->image);
 	free(plan->endpoint);
+	free(plan->registry_config);
+	hl_strv_done(&plan->registry_env);
 	plan_env_done(plan);
 	hl_strv_done(&plan->seccomp_deny);
 	hl_strv_done(&plan->deny);

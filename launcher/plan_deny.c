@@ -319,10 +319,17 @@ add_run(struct deny_list *list, const struct policy *policy, const struct host *
 	const struct deny_entry socket = { .class = DENY_SOCKET,
 		.reason = "controls the container engine",
 		.origin = plan->endpoint_origin };
+	const struct deny_entry registry = { .class = DENY_SECRET,
+		.reason = "registry credentials",
+		.origin = plan_built_in() };
 
 	if (add(list, host->state_dir, &state, err) != 0)
 		return -1;
 	if (plan->endpoint != NULL && add(list, plan->endpoint, &socket, err) != 0)
+		return -1;
+	/* Where DOCKER_CONFIG does not name another it is below a home, and in deny.def. */
+	if (plan->registry_config != NULL && host_variable(host, "DOCKER_CONFIG") != NULL &&
+	    add(list, plan->registry_config, &registry, err) != 0)
 		return -1;
 	return add_policies(list, policy, err);
 }

@@ -38,6 +38,9 @@ char *plan_path_settle(const char *path) HL_MUST_CHECK;
 int plan_text_expand(const char *text, const struct host *host, const char *workdir,
     char **ret_text, struct hl_err *err) HL_MUST_CHECK;
 
+/* Where the caller keeps credentials for registries (plan_registry.c). */
+int plan_registry(const struct host *host, struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+
 /* ------------------------------------------------------------------------------------------------
  * Forbidden places (plan_deny.c, launcher/deny.def)
  */

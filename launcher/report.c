@@ -48,6 +48,16 @@ begin(struct hl_buf *text, const char *kind, const char *color)
 		    has_color ? "\033[0m" : "");
 }
 
+/* What stands in the way outside of us, an engine or a registry, is rarely known to who meets its
+ * message: the code's own text is better than none. Faults in a file say where they are. */
+static const char *
+help_for(const struct hl_err *err)
+{
+	const struct hl_code_info *info = hl_code_info(err->code);
+
+	return err->help[0] == '\0' && strncmp(info->id, "HLB-", 4) == 0 ? info->help : err->help;
+}
+
 void
 report_error(const struct hl_err *err)
 {
@@ -62,9 +72,10 @@ report_error(const struct hl_err *err)
 	}
 	hl_buf_printable(&text, err->msg, strlen(err->msg));
 	hl_buf_putf(&text, " [%s]\n", hl_code_info(err->code)->id);
-	if (err->help[0] != '\0') {
+	const char *help = help_for(err);
+	if (help[0] != '\0') {
 		hl_buf_puts(&text, "  help: ");
-		hl_buf_printable(&text, err->help, strlen(err->help));
+		hl_buf_printable(&text, help, strlen(help));
 		hl_buf_putc(&text, '\n');
 	}
 	emit(&text);
@@ -212,6 +223,12 @@ report_warning(const char *format, ...)
 	va_start(ap, format);
 	tell("warning", format, ap);
 	va_end(ap);
+}
+
+bool
+report_is_quiet(void)
+{
+	return is_quiet;
 }
 
 bool

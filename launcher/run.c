@@ -208,6 +208,8 @@ run_settle(struct run *run, struct hl_err *err)
 		return -1;
 	memcpy(run->plan.run_id, run->run_id, sizeof(run->plan.run_id));
 	run->plan.cancel_fd = run->signal_fd;
+	run->plan.on_pull = pulling_tell;
+	run->plan.on_pull_context = &run->pulling;
 	run->backend = backend_find(run->plan.backend, err);
 	if (run->backend == run->early_backend)
 		run->plan.early = run->early;

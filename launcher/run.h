@@ -14,6 +14,14 @@ enum run_stage {
 	RUN_STAGE_COMMAND
 };
 
+/* How a pull is told (pulling.c): for plan->on_pull. */
+struct pulling {
+	uint64_t since_ms;
+	bool is_on_terminal;
+};
+
+void pulling_tell(void *context, const struct image_progress *progress);
+
 struct run {
 	const struct request *request;
 	struct host host;
@@ -25,6 +33,7 @@ struct run {
 				 0, 1, 2 */
 	struct backend_early *early; /* begun or reached, and not taken by start() yet */
 	const struct backend *early_backend;
+	struct pulling pulling;
 	struct lowered lowered;
 	struct control_gaps gaps;
 	struct sandbox sandbox;

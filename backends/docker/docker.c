@@ -210,6 +210,7 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 	const struct plan *plan = call->plan;
 	uint32_t wanted = limits_wanted(plan, call->gaps), pid = 0;
 	struct docker_facts facts = { .image = opened->image_id,
+		.digest = opened->digest,
 		.gaps = call->gaps,
 		.volumes = &opened->volumes };
 	struct docker_created created;

@@ -23,6 +23,7 @@ static const struct hl_peer_kind kind = {
 	.answer_ms = 40 * 60 * 1000,
 	.end_ms = 30 * 1000,
 	.failed = ENGINE_FAILED,
+	.progress = ENGINE_PROGRESS,
 	.has_session = true,
 };
 
@@ -59,21 +60,80 @@ docker_helper_end(struct docker_helper *helper)
 	hl_peer_end(&helper->peer);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Open, which may take as long as a pull
+ */
+struct pulling {
+	const struct plan *plan;
+	bool has_begun;
+};
+
+static void
+on_progress(void *context, struct hl_wire *wire)
+{
+	struct pulling *pulling = context;
+	const struct plan *plan = pulling->plan;
+	struct image_progress progress = { .image = plan->image };
+
+	progress.layers = hl_wire_u32(wire);
+	progress.layers_done = hl_wire_u32(wire);
+	progress.bytes = hl_wire_u64(wire);
+	progress.total = hl_wire_u64(wire);
+	if (!hl_wire_is_complete(wire))
+		return;
+	progress.state = pulling->has_begun ? IMAGE_PULL_GOES_ON : IMAGE_PULL_BEGINS;
+	pulling->has_begun = true;
+	if (plan->on_pull != NULL)
+		plan->on_pull(plan->on_pull_context, &progress);
+}
+
+static void
+end_pull(const struct pulling *pulling, bool is_good)
+{
+	const struct plan *plan = pulling->plan;
+	const struct image_progress progress = { .image = plan->image,
+		.state = is_good ? IMAGE_PULL_ENDS : IMAGE_PULL_FAILS };
+
+	if (pulling->has_begun && plan->on_pull != NULL)
+		plan->on_pull(plan->on_pull_context, &progress);
+}
+
+static void
+put_open(struct hl_buf *request, const struct plan *plan)
+{
+	hl_buf_init(request, ENGINE_PACKET_MAX);
+	hl_wire_put_u8(request, ENGINE_OPEN);
+	hl_wire_put_string(request, plan->endpoint);
+	hl_wire_put_string(request, plan->image);
+	hl_wire_put_u8(request, (uint8_t)plan->pull);
+	hl_wire_put_string(request, plan->registry_config);
+	hl_wire_put_strv(request, &plan->registry_env);
+}
+
+static int
+ask_open(struct docker_helper *helper, const struct plan *plan, struct hl_buf *answer,
+    struct hl_err *err)
+{
+	struct pulling pulling = { .plan = plan };
+	struct hl_buf request;
+
+	put_open(&request, plan);
+	helper->peer.on_progress = on_progress;
+	helper->peer.context = &pulling;
+	int status = hl_peer_ask(&helper->peer, &request, ENGINE_OPENED, answer, err);
+	helper->peer.on_progress = NULL;
+	hl_buf_done(&request);
+	end_pull(&pulling, status == 0);
+	return status;
+}
+
 int
 docker_helper_open(struct docker_helper *helper, const struct plan *plan,
     struct docker_opened *ret_opened, struct hl_err *err)
 {
-	struct hl_buf request;
 	struct hl_wire wire;
 
-	hl_buf_init(&request, ENGINE_PACKET_MAX);
-	hl_wire_put_u8(&request, ENGINE_OPEN);
-	hl_wire_put_string(&request, plan->endpoint);
-	hl_wire_put_string(&request, plan->image);
-	hl_wire_put_u8(&request, (uint8_t)plan->pull);
-	int status = hl_peer_ask(&helper->peer, &request, ENGINE_OPENED, &ret_opened->answer, err);
-	hl_buf_done(&request);
-	if (status < 0)
+	if (ask_open(helper, plan, &ret_opened->answer, err) < 0)
 		return -1;
 	hl_strv_init(&ret_opened->env, ENGINE_IMAGE_ENV_MAX);
 	hl_wire_init(&wire, ret_opened->answer.data + 1, ret_opened->answer.len - 1);

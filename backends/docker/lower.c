@@ -365,6 +365,8 @@ add_labels(struct docker_settings *settings, const struct plan *plan,
 	add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_SPEC, spec);
 	if (facts != NULL && facts->owner != NULL)
 		add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_OWNER, facts->owner);
+	if (facts != NULL && facts->digest != NULL)
+		add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_IMAGE, facts->digest);
 }
 
 int

@@ -193,6 +193,7 @@ trial_plan(const struct plan *plan, const struct outcome *outcome, struct plan *
 	trial.deny = (struct hl_strv){ 0 };
 	trial.home = (struct plan_home){ .kind = PLAN_HOME_TMPFS };
 	trial.network = PLAN_NETWORK_NONE;
+	trial.pull = PLAN_PULL_NEVER; /* it is here, and "always" is once */
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		if (outcome->reasons[i][0] != '\0')
 			trial.limits[probed[i].limit].has = false;

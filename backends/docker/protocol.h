@@ -1,8 +1,8 @@
 /*
  * What the launcher and hl-engine say to each other over descriptor 3, a SOCK_SEQPACKET pair: one
  * message is one packet, a type byte and fields made with base's wire codec. The launcher asks, the
- * helper answers each request once, with the answer below it or with FAILED. Descriptor 4 is the
- * runner's stream, bytes only.
+ * helper answers each request once, with the answer below it or with FAILED; before that it may
+ * tell its PROGRESS. Descriptor 4 is the runner's stream, bytes only.
  *
  * When descriptor 3 ends, the helper kills and deletes what it created, and exits.
  */
@@ -10,19 +10,24 @@
 #define HL_BACKENDS_DOCKER_PROTOCOL_H
 
 enum engine_message {
-	ENGINE_OPEN = 1, /* string endpoint, string image ("" = none), u8 enum plan_pull */
-	ENGINE_OPENED,   /* struct engine_facts, in its order */
-	ENGINE_CREATE,   /* string name, string body */
-	ENGINE_CREATED,  /* string id, strv warnings */
-	ENGINE_START,    /* empty */
-	ENGINE_STARTED,  /* u32 pid on the engine's host, 0 = unknown */
-	ENGINE_STOP,     /* empty */
-	ENGINE_STOPPED,  /* struct engine_end, in its order */
-	ENGINE_REMOVE,   /* string name, string run: only a container with that run label */
-	ENGINE_REMOVED,  /* empty */
-	ENGINE_FAILED,   /* string code id, string message, string what to do */
-	ENGINE_LIST,     /* empty */
-	ENGINE_LISTED,   /* strv: of each of ours name, label run, label owner, "ended" or "" */
+	/* string endpoint, string image ("" = none), u8 enum plan_pull, and for a pull: string
+	 * config.json ("" = none), strv environment of the programs that it names */
+	ENGINE_OPEN = 1,
+	ENGINE_OPENED,  /* struct engine_facts, in its order */
+	ENGINE_CREATE,  /* string name, string body */
+	ENGINE_CREATED, /* string id, strv warnings */
+	ENGINE_START,   /* empty */
+	ENGINE_STARTED, /* u32 pid on the engine's host, 0 = unknown */
+	ENGINE_STOP,    /* empty */
+	ENGINE_STOPPED, /* struct engine_end, in its order */
+	ENGINE_REMOVE,  /* string name, string run: only a container with that run label */
+	ENGINE_REMOVED, /* empty */
+	ENGINE_FAILED,  /* string code id, string message, string what to do */
+	ENGINE_LIST,    /* empty */
+	ENGINE_LISTED,  /* strv: of each of ours name, label run, label owner, "ended" or "" */
+	/* Before an answer, any number of times: u32 layers, u32 of them there, u64 bytes here, u64
+	 * bytes in all, as far as they are known */
+	ENGINE_PROGRESS,
 	ENGINE_MESSAGE_MAX
 };
 
@@ -33,6 +38,7 @@ enum {
 	ENGINE_TEXT_MAX = 400,          /* of a daemon's message that we repeat */
 	ENGINE_IMAGE_ENV_MAX = 512,
 	ENGINE_VOLUMES_MAX = 64,
+	ENGINE_REGISTRY_ENV_MAX = 32,
 	ENGINE_STDERR_MAX = 4096,
 	ENGINE_WARNINGS_MAX = 16,
 	ENGINE_LIST_FIELDS = 4,
@@ -54,5 +60,6 @@ enum engine_end_flags {
 #define DOCKER_LABEL_RUN     "dev.hermes-launch.run"
 #define DOCKER_LABEL_OWNER   "dev.hermes-launch.owner"
 #define DOCKER_LABEL_SPEC    "dev.hermes-launch.spec"
+#define DOCKER_LABEL_IMAGE   "dev.hermes-launch.image" /* the digest of what was asked for */
 
 #endif

@@ -38,6 +38,7 @@ struct docker_settings {
 /* What start knows and lower cannot: NULL where lower asks. */
 struct docker_facts {
 	const char *image;  /* id to create from, so that what was inspected is what runs */
+	const char *digest; /* of the image, as the engine knows it; NULL = not said */
 	const char *owner;  /* "pid:starttime:bootid" of the launcher */
 	bool is_image_root; /* the image's own user is root */
 	const struct hl_strv *volumes;   /* that the image brings */

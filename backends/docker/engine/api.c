@@ -178,6 +178,8 @@ set_request(CURL *easy, const struct api_request *request, struct curl_slist *he
 	result |= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
 	result |= curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->timeout_ms);
 	result |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+	result |= curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, request->stall_s > 0 ? 1L : 0L);
+	result |= curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, request->stall_s);
 	if (request->body != NULL || strcmp(request->method, "POST") == 0) {
 		const char *body = request->body != NULL ? request->body : "";
 		result |= curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
@@ -201,19 +203,42 @@ set_callbacks(CURL *easy, struct transfer *transfer)
 	return result == CURLE_OK ? 0 : -1;
 }
 
+static void
+free_headers(struct curl_slist *headers)
+{
+	for (struct curl_slist *item = headers; item != NULL; item = item->next)
+		explicit_bzero(item->data, strlen(item->data));
+	curl_slist_free_all(headers);
+}
+
+static struct curl_slist *
+make_headers(const struct api_request *request)
+{
+	const char *const lines[] = { "Content-Type: application/json",
+		"Expect:", request->header };
+	struct curl_slist *headers = NULL;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(lines) && lines[i] != NULL; i++) {
+		struct curl_slist *more = curl_slist_append(headers, lines[i]);
+		if (more == NULL) {
+			free_headers(headers);
+			return NULL;
+		}
+		headers = more;
+	}
+	return headers;
+}
+
 int
 api_call(struct engine *engine, const struct api_request *request, struct api_reply *ret_reply,
     struct hl_err *err)
 {
 	struct transfer transfer = { .engine = engine, .request = request, .reply = ret_reply };
-	struct curl_slist *headers = NULL;
-	struct curl_slist *more;
+	struct curl_slist *headers = make_headers(request);
 	int status = -1;
 
 	hl_buf_init(&ret_reply->body, API_BODY_MAX);
-	headers = curl_slist_append(NULL, "Content-Type: application/json");
-	more = headers != NULL ? curl_slist_append(headers, "Expect:") : NULL;
-	if (more == NULL || api_prepare(engine, engine->easy, request->path) < 0 ||
+	if (headers == NULL || api_prepare(engine, engine->easy, request->path) < 0 ||
 	    set_request(engine->easy, request, headers) < 0 ||
 	    set_callbacks(engine->easy, &transfer) < 0) {
 		hl_err_set(err, HLI_02, "cannot prepare a request");
@@ -228,7 +253,7 @@ api_call(struct engine *engine, const struct api_request *request, struct api_re
 		else
 			status = 0;
 	}
-	curl_slist_free_all(headers);
+	free_headers(headers);
 	if (status < 0)
 		hl_buf_done(&ret_reply->body);
 	return status;

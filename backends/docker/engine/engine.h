@@ -79,7 +79,10 @@ struct api_request {
 	const char *method;
 	const char *path; /* behind the version, escaped */
 	const char *body; /* JSON, or NULL */
+	/* One more line of the head, or NULL. It may be private: the copy is wiped. */
+	const char *header;
 	long timeout_ms;
+	long stall_s; /* given up when so long no byte comes; 0 = by timeout_ms alone */
 	/* Instead of collecting: called with each piece; false ends the transfer. */
 	bool (*piece)(const char *bytes, size_t len, void *context);
 	void *context;
@@ -131,8 +134,10 @@ struct image_facts {
 };
 
 struct image_want {
-	const char *image; /* "" = only the engine */
-	unsigned pull;     /* enum plan_pull */
+	const char *image;                  /* "" = only the engine */
+	unsigned pull;                      /* enum plan_pull */
+	const char *registry_config;        /* the caller's config.json, "" = none */
+	const struct hl_strv *registry_env; /* for the programs that it names */
 };
 
 int image_open(struct engine *engine, const struct image_want *want, struct image_facts *ret_facts,

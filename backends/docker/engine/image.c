@@ -5,15 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/docker/engine/engine.h"
+#include "backends/docker/engine/pull.h"
 
 #include "base/banned.h"
 
 enum {
 	API_OLDEST = 40,
 	API_OURS = 41,
-	API_SECOND = 44,
-	PULL_LINE_MAX = 64 * 1024
+	API_SECOND = 44
 };
 
 enum pull {
@@ -80,112 +79,32 @@ choose_version(struct engine *engine, struct image_facts *facts, struct hl_err *
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Pull: the answer is a line of JSON after the other, and its status is 200 also when it fails
- */
-struct pull_state {
-	struct hl_buf line;
-	char error[ENGINE_TEXT_MAX];
-};
-
-static void
-end_pull_line(struct pull_state *state)
-{
-	struct hl_err ignored = { 0 };
-	json_t *object = state->line.len > 0 ? inspect_parse(&state->line, "pull", &ignored) : NULL;
-	const char *error = object != NULL ? inspect_string(object, "error", PULL_LINE_MAX) : NULL;
-
-	if (error == NULL && object != NULL)
-		error = inspect_string(object, "message", PULL_LINE_MAX); /* of a refused request */
-	if (error != NULL && state->error[0] == '\0')
-		api_safe_text(error, strlen(error), state->error);
-	json_decref(object);
-	hl_buf_reset(&state->line);
-}
-
-static bool
-take_pull_piece(const char *bytes, size_t len, void *context)
-{
-	struct pull_state *state = context;
-
-	for (size_t i = 0; i < len; i++) {
-		if (bytes[i] == '\n')
-			end_pull_line(state);
-		else
-			hl_buf_putc(&state->line, bytes[i]);
-		if (state->line.failed)
-			return false;
-	}
-	return true;
-}
-
-/* Without a tag an engine would pull them all. */
-static char *
-pull_path(struct engine *engine, const char *image)
-{
-	const char *slash = strrchr(image, '/');
-	const char *tail = slash != NULL ? slash : image;
-	bool has_tag = strchr(image, '@') != NULL || strchr(tail, ':') != NULL;
-	char *name HL_AUTO_FREE = api_escape(engine, image);
-	char *path = NULL;
-
-	if (name == NULL || asprintf(&path, "/images/create?fromImage=%s%s", name,
-				has_tag ? "" : "&tag=latest") < 0)
-		return NULL;
-	return path;
-}
-
-static int
-pull(struct engine *engine, const char *image, struct hl_err *err)
-{
-	struct pull_state state = { 0 };
-	char *path HL_AUTO_FREE = pull_path(engine, image);
-	struct api_request request = {
-		.method = "POST",
-		.path = path,
-		.timeout_ms = API_PULL_MS,
-		.piece = take_pull_piece,
-		.context = &state,
-	};
-	struct api_reply reply = { 0 };
-
-	if (path == NULL)
-		return hl_err_oom(err);
-	hl_buf_init(&state.line, PULL_LINE_MAX);
-	int status = api_call(engine, &request, &reply, err);
-	if (status == 0) {
-		end_pull_line(&state);
-		if (state.line.failed)
-			status =
-			    hl_err_set(err, HLB_43, "the engine's report of the pull is malformed");
-		else if (state.error[0] != '\0' || reply.status != 200)
-			status = hl_err_set(err, HLB_46, "cannot pull '%s': %s (status %ld)", image,
-			    state.error[0] != '\0' ? state.error : "no reason given", reply.status);
-		hl_buf_done(&reply.body);
-	}
-	hl_buf_done(&state.line);
-	return status;
-}
-
-/* ------------------------------------------------------------------------------------------------
  * Inspect
  */
 
-/* The manifest's digest under the name that was asked, else any, else the image's own id. */
+/* The manifest's digest: the asked one, else that of the repository that was asked, else any, else
+ * the image's own id. */
 static void
 choose_digest(const json_t *object, const char *image, struct image_facts *facts)
 {
 	const json_t *digests = inspect_member(object, "RepoDigests");
 	const char *asked = strchr(image, '@');
+	int best = 0;
 
 	snprintf(facts->digest, sizeof(facts->digest), "%s", facts->id);
-	for (size_t i = json_array_size(digests); i-- > 0;) {
+	for (size_t i = 0; i < json_array_size(digests); i++) {
 		const json_t *item = json_array_get(digests, i);
-		const char *at = json_is_string(item) ? strchr(json_string_value(item), '@') : NULL;
+		const char *name = json_is_string(item) ? json_string_value(item) : "";
+		const char *at = strchr(name, '@');
 		if (at == NULL || strlen(at + 1) >= sizeof(facts->digest))
 			continue;
+		int rank = asked != NULL && strcmp(asked, at) == 0     ? 3
+			   : reference_is_same_repository(image, name) ? 2
+								       : 1;
+		if (rank <= best)
+			continue;
+		best = rank;
 		snprintf(facts->digest, sizeof(facts->digest), "%s", at + 1);
-		if (asked != NULL && strcmp(asked, at) == 0)
-			return;
 	}
 }
 
@@ -298,11 +217,11 @@ image_open(struct engine *engine, const struct image_want *want, struct image_fa
 		return 0;
 	/* An id names what is here; it cannot be pulled. */
 	bool can_pull = want->pull != PULL_NEVER && strncmp(image, "sha256:", 7) != 0;
-	if (can_pull && want->pull == PULL_ALWAYS && pull(engine, image, err) < 0)
+	if (can_pull && want->pull == PULL_ALWAYS && image_pull(engine, want, err) < 0)
 		return -1;
 	int found = inspect_image(engine, image, ret_facts, err);
 	if (found == 0 && can_pull && want->pull == PULL_MISSING) {
-		if (pull(engine, image, err) < 0)
+		if (image_pull(engine, want, err) < 0)
 			return -1;
 		found = inspect_image(engine, image, ret_facts, err);
 	}

@@ -44,10 +44,14 @@ answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, 
 	struct image_facts facts = { 0 };
 	const char *endpoint = hl_wire_string(request);
 	const char *image = hl_wire_string(request);
-	struct image_want want = { .image = image };
+	HL_AUTO(hl_strv_done) struct hl_strv env;
+	struct image_want want = { .image = image, .registry_env = &env };
 	want.pull = hl_wire_u8(request);
+	want.registry_config = hl_wire_string(request);
+	hl_strv_init(&env, ENGINE_REGISTRY_ENV_MAX);
+	hl_wire_strv(request, &env);
 
-	if (check_request(request, err) < 0)
+	if (check_request(request, err) < 0 || hl_strv_check(&env, "environment", err) < 0)
 		return -1;
 	free(engine->endpoint);
 	engine->endpoint = strdup(endpoint);

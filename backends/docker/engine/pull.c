@@ -1,0 +1,172 @@
+/*
+ * The pull of an image: one request, whose answer is a report that goes on for minutes. The
+ * launcher is told how far it is, in numbers only: no text of the engine's goes to a terminal while
+ * it lasts. The caller's credentials for the registry go with the request, to an engine that is
+ * root's or the caller's own.
+ */
+#include "backends/docker/engine/pull.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+enum {
+	TELL_MS = 100
+};
+
+static const char header_name[] = "X-Registry-Auth: ";
+
+struct pull {
+	struct engine *engine;
+	const char *image;
+	char registry[REGISTRY_HOST_MAX + 1];
+	bool is_trusted; /* the engine may have the caller's credentials */
+	struct pull_stream stream;
+	uint64_t told_ms;
+};
+
+/* A launcher that does not read misses a number, nothing else. */
+static void
+tell(struct pull *pull)
+{
+	struct hl_buf packet;
+	struct pull_sum sum;
+
+	pull_stream_sum(&pull->stream, &sum);
+	hl_buf_init(&packet, 64);
+	hl_wire_put_u8(&packet, ENGINE_PROGRESS);
+	hl_wire_put_u32(&packet, sum.layers);
+	hl_wire_put_u32(&packet, sum.done);
+	hl_wire_put_u64(&packet, sum.bytes);
+	hl_wire_put_u64(&packet, sum.total);
+	ssize_t sent =
+	    send(pull->engine->control, packet.data, packet.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)sent;
+	hl_buf_done(&packet);
+	pull->told_ms = hl_now_mono_ms();
+}
+
+static bool
+take_piece(const char *bytes, size_t len, void *context)
+{
+	struct pull *pull = context;
+
+	if (!pull_stream_take(&pull->stream, bytes, len))
+		return false;
+	if (hl_now_mono_ms() - pull->told_ms >= TELL_MS)
+		tell(pull);
+	return true;
+}
+
+/* Whoever could make the socket would read them. */
+static bool
+is_trusted(const struct engine *engine)
+{
+	struct stat st;
+
+	return stat(engine->endpoint, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+/* Without a tag an engine would pull them all. */
+static char *
+pull_path(struct engine *engine, const char *image)
+{
+	const char *slash = strrchr(image, '/');
+	const char *tail = slash != NULL ? slash : image;
+	bool has_tag = strchr(image, '@') != NULL || strchr(tail, ':') != NULL;
+	char *name HL_AUTO_FREE = api_escape(engine, image);
+	char *path = NULL;
+
+	if (name == NULL || asprintf(&path, "/images/create?fromImage=%s%s", name,
+				has_tag ? "" : "&tag=latest") < 0)
+		return NULL;
+	return path;
+}
+
+/* What a registry says to the engine comes as the status of its answer, when it has not begun to
+ * report. */
+static int
+judge(const struct pull *pull, bool is_whole, long status, struct hl_err *err)
+{
+	const struct pull_stream *stream = &pull->stream;
+	const char *words = stream->has_error ? stream->error : stream->refusal;
+	char safe[ENGINE_TEXT_MAX];
+
+	if (status == 200 && !is_whole)
+		return hl_err_set(err, HLB_43, "the engine's report of the pull is malformed");
+	if (status == 200 && !stream->has_error)
+		return 0;
+	api_safe_text(words, strlen(words), safe);
+	bool is_denied = status == 401 || status == 403 || status == 404;
+	hl_err_set(err, is_denied ? HLB_63 : HLB_46, "cannot pull '%.120s': %s (status %ld)",
+	    pull->image, safe[0] != '\0' ? safe : "no reason given", status);
+	if (!is_denied)
+		return -1;
+	if (!pull->is_trusted)
+		return hl_err_help(err,
+		    "no credentials were sent: the engine's socket is neither root's nor yours");
+	bool is_hub = strcmp(pull->registry, "docker.io") == 0;
+	return hl_err_help(err,
+	    "look at the name and the tag; if it is private, say 'docker login%s%s' as this user",
+	    is_hub ? "" : " ", is_hub ? "" : pull->registry);
+}
+
+static int
+ask(struct pull *pull, const char *header, struct hl_err *err)
+{
+	char *path HL_AUTO_FREE = pull_path(pull->engine, pull->image);
+	struct api_request request = {
+		.method = "POST",
+		.path = path,
+		.header = header,
+		.timeout_ms = API_PULL_MS,
+		.stall_s = PULL_STALL_S,
+		.piece = take_piece,
+		.context = pull,
+	};
+	struct api_reply reply = { 0 };
+
+	if (path == NULL)
+		return hl_err_oom(err);
+	tell(pull);
+	if (api_call(pull->engine, &request, &reply, err) < 0)
+		return -1;
+	bool is_whole = pull_stream_end(&pull->stream);
+	hl_buf_done(&reply.body);
+	return judge(pull, is_whole, reply.status, err);
+}
+
+int
+image_pull(struct engine *engine, const struct image_want *want, struct hl_err *err)
+{
+	struct registry_source source = { want->registry_config, want->registry_env,
+		engine->control };
+	HL_AUTO(hl_buf_done_secret) struct hl_buf value = { 0 }, header = { 0 };
+	struct pull *pull HL_AUTO_FREE = calloc(1, sizeof(*pull));
+
+	if (pull == NULL)
+		return hl_err_oom(err);
+	pull->engine = engine;
+	pull->image = want->image;
+	pull->is_trusted = is_trusted(engine);
+	if (!pull->is_trusted)
+		source.path = "";
+	if (registry_auth(&source, want->image, &value, err) < 0 ||
+	    !reference_registry(want->image, pull->registry))
+		return -1;
+	hl_buf_init(&header, sizeof(header_name) + REGISTRY_HEADER_MAX);
+	hl_buf_puts(&header, header_name);
+	hl_buf_put(&header, value.data, value.len);
+	if (hl_buf_check(&header, "credentials", err) < 0)
+		return -1;
+	pull_stream_init(&pull->stream);
+	int status = ask(pull, value.len > 0 ? header.data : NULL, err);
+	pull_stream_done(&pull->stream);
+	return status;
+}
