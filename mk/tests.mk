@@ -10,11 +10,16 @@ $(B)/san/core.a: $(call san-obj,$(sort $(core-src) $(apply-src) $(wildcard runne
 	$(Q)rm -f $@
 	$(Q)ar rcs $@ $^
 
+# What of hl-engine is not in core.a, and has tests of its own.
+engine-tests := $(B)/unit/backends/test_docker_stream $(B)/unit/backends/test_docker_registry $(B)/replay/fuzz_pull
+$(engine-tests): with-obj := $(call san-obj,$(engine-read-src))
+$(engine-tests): $(call san-obj,$(engine-read-src))
+
 $(B)/unit/%: tests/unit/%.c $(B)/san/core.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -MMD -MP -MT $@ -MF $@.d -o $@ $< \
-		$(B)/san/core.a $(san-ldflags) \
+		$(with-obj) $(B)/san/core.a $(san-ldflags) \
 		-lcmocka $(host-libs)
 
 # The helper under the sanitizers: tests/unit/backends/test_docker_hostile.c lets it meet bad engines.
@@ -98,7 +103,7 @@ fuzz-src := $(wildcard tests/fuzz/fuzz_*.c)
 $(B)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(B)/san/core.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/fuzz/replay.c $(B)/san/core.a \
+	$(Q)$(CC) $(san-cflags) -Wno-missing-prototypes -o $@ $< tests/fuzz/replay.c $(with-obj) $(B)/san/core.a \
 		$(san-ldflags) $(host-libs)
 
 .PHONY: check-fuzz-corpus
@@ -108,11 +113,12 @@ check-fuzz-corpus: $(patsubst tests/fuzz/%.c,$(B)/replay/%,$(fuzz-src))
 
 # Long runs: make fuzz FUZZ_SECONDS=1800
 FUZZ_SECONDS ?= 60
+$(B)/fuzz/fuzz_pull: with-src := $(engine-read-src)
 $(B)/fuzz/%: tests/fuzz/%.c $(core-src) $(apply-src) $(loop-src) $(gen-headers) \
 		$(B)/hermes-runner
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(loop-src) \
+	$(Q)$(fuzz-cc) $(fuzz-cflags) -o $@ $< $(core-src) $(apply-src) $(loop-src) $(with-src) \
 		$(host-libs)
 
 .PHONY: fuzz

@@ -1,0 +1,382 @@
+/*
+ * Credentials of the caller's own configuration: every form that clients have written, every way in
+ * which a file or a program can be wrong, and that no message repeats what was read.
+ */
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "backends/docker/engine/pull.h"
+
+#include "base/banned.h"
+
+#define CANARY "canary-3c1"
+
+struct scene {
+	char dir[64], config[96], program[96], path[96];
+	struct hl_strv env;
+	struct hl_err err;
+	struct registry_source source;
+	char json[1024]; /* of the header, decoded */
+};
+
+static void
+write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	assert_true(fd >= 0);
+	assert_int_equal(hl_write_full(fd, text, strlen(text)), 0);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static int
+setup(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+
+	snprintf(s->dir, sizeof(s->dir), "/tmp/hl-registry.XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	snprintf(s->config, sizeof(s->config), "%s/config.json", s->dir);
+	snprintf(s->program, sizeof(s->program), "%s/docker-credential-own", s->dir);
+	snprintf(s->path, sizeof(s->path), "PATH=relative:%s:/usr/bin:/bin", s->dir);
+	hl_strv_init(&s->env, 8);
+	hl_strv_add(&s->env, s->path);
+	s->source = (struct registry_source){ s->config, &s->env, -1 };
+	*state = s;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct scene *s = *state;
+
+	unlink(s->config);
+	unlink(s->program);
+	rmdir(s->dir);
+	hl_strv_done(&s->env);
+	free(s);
+	return 0;
+}
+
+/* The header's JSON is in s->json, "" when there is none. */
+static int
+ask(struct scene *s, const char *image)
+{
+	struct hl_buf header;
+	size_t len = 0;
+
+	s->json[0] = '\0';
+	memset(&s->err, 0, sizeof(s->err));
+	int status = registry_auth(&s->source, image, &header, &s->err);
+	for (size_t i = 0; i < header.len; i++) {
+		assert_null(memchr("+/ \r\n", header.data[i], 5));
+		header.data[i] = (char)(header.data[i] == '-'   ? '+'
+					: header.data[i] == '_' ? '/'
+								: header.data[i]);
+	}
+	if (header.len > 0) {
+		assert_true(hl_base64_read(header.data, header.len, (unsigned char *)s->json,
+		    sizeof(s->json) - 1, &len));
+		assert_true(len < sizeof(s->json));
+	}
+	s->json[len] = '\0';
+	hl_buf_done_secret(&header);
+	assert_null(strstr(s->err.msg, CANARY));
+	assert_null(strstr(s->err.help, CANARY));
+	return status;
+}
+
+static void
+expect(struct scene *s, const char *config, const char *image, const char *json)
+{
+	write_file(s->config, config, 0600);
+	if (ask(s, image) != 0)
+		fail_msg("%s: %s", config, s->err.msg);
+	assert_string_equal(s->json, json);
+}
+
+static void
+refuse(struct scene *s, const char *config, const char *code)
+{
+	write_file(s->config, config, 0600);
+	if (ask(s, "r.example/tools") == 0)
+		fail_msg("%s: taken", config);
+	assert_string_equal(hl_code_info(s->err.code)->id, code);
+	assert_string_equal(s->json, "");
+}
+
+/* base64 of "me:it's" and of "me:it's" with two zero bytes behind it. */
+#define PAIR        "bWU6aXQncw=="
+#define PAIR_ZEROES "bWU6aXQncwAA"
+#define ME          "{\"username\":\"me\",\"password\":\"it's\",\"serveraddress\":\"r.example\"}"
+#define HUB \
+ "{\"username\":\"me\",\"password\":\"it's\",\"serveraddress\":\"https://index.docker.io/v1/\"}"
+
+static void
+test_entries(void **state)
+{
+	struct scene *s = *state;
+
+	assert_int_equal(ask(s, "r.example/tools"), 0); /* no file */
+	assert_string_equal(s->json, "");
+	expect(s, "{}", "r.example/tools", "");
+	expect(s, "{\"auths\":null,\"credsStore\":\"\"}", "r.example/tools", "");
+	expect(s, "{\"auths\":{\"r.example\":{\"auth\":\"" PAIR "\"}}}", "r.example/tools:1", ME);
+	expect(s, "{\"auths\":{\"r.example\":{\"auth\":\"" PAIR_ZEROES "\"}}}", "r.example/tools",
+	    ME);
+	expect(s, "{\"auths\":{\"https://r.example/v1/\":{\"auth\":\"" PAIR "\"}}}",
+	    "r.example/tools", ME);
+	expect(s, "{\"auths\":{\"r.example\":{\"username\":\"me\",\"password\":\"it's\"}}}",
+	    "r.example/tools", ME);
+	expect(s, "{\"auths\":{\"r.example\":{}}}", "r.example/tools", "");
+	expect(s, "{\"auths\":{\"r.example:5000\":{\"auth\":\"" PAIR "\"}}}", "r.example/tools",
+	    "");
+	expect(s, "{\"auths\":{\"r.example\":{\"auth\":\"" PAIR "\"}}}", "r.example.evil/tools",
+	    "");
+	expect(s, "{\"auths\":{\"r.example\":{\"auth\":\"" PAIR "\"}}}", "r.example:5000/tools",
+	    "");
+	expect(s, "{\"auths\":{\"\":{\"auth\":\"" PAIR "\"}}}", "tools", "");
+	expect(s, "{\"auths\":{\"https://index.docker.io/v1/\":{\"auth\":\"" PAIR "\"}}}", "tools",
+	    HUB);
+	expect(s, "{\"auths\":{\"https://index.docker.io/v1/\":{\"auth\":\"" PAIR "\"}}}",
+	    "docker.io/team/tools", HUB);
+	/* As it is written comes before what means the same. */
+	expect(s,
+	    "{\"auths\":{\"https://r.example\":{\"auth\":\"AAAA\"},\"r.example\":{\"auth\":\"" PAIR
+	    "\"}}}",
+	    "r.example/tools", ME);
+	expect(s,
+	    "{\"auths\":{\"r.example\":{\"auth\":\"" PAIR "\",\"identitytoken\":\"" CANARY "\"}}}",
+	    "r.example/tools",
+	    "{\"identitytoken\":\"" CANARY "\",\"serveraddress\":\"r.example\"}");
+	/* Of the rest of the file nothing is looked at. */
+	expect(s,
+	    "{\"proxies\":[],\"HttpHeaders\":5,\"plugins\":\"" CANARY
+	    "\",\"auths\":{\"other\":5,\"r.example\":{\"auth\":\"" PAIR "\"}}}",
+	    "r.example/tools", ME);
+}
+
+static const char *const bad_files[] = {
+	"",
+	"{",
+	"[]",
+	"\"" CANARY "\"",
+	CANARY,
+	"{\"auths\":5}",
+	"{\"auths\":[\"" CANARY "\"]}",
+	"{\"auths\":{},\"auths\":{}}",
+	"{\"auths\":{\"r.example\":\"" CANARY "\"}}",
+	"{\"auths\":{\"r.example\":{\"auth\":5}}}",
+	"{\"auths\":{\"r.example\":{\"auth\":\"" CANARY "\"}}}",
+	"{\"auths\":{\"r.example\":{\"auth\":\"bWU=\"}}}",     /* no colon */
+	"{\"auths\":{\"r.example\":{\"auth\":\"OnB3\"}}}",     /* no name */
+	"{\"auths\":{\"r.example\":{\"auth\":\"bWUAOng=\"}}}", /* a zero byte within */
+	"{\"auths\":{\"r.example\":{\"auth\":\"bWU6/w==\"}}}", /* no text */
+	"{\"auths\":{\"r.example\":{\"password\":[]}}}",
+	"{\"auths\":{\"r.example\":{\"identitytoken\":{}}}}",
+	"{\"credsStore\":5}",
+	"{\"credsStore\":\"../" CANARY "\"}",
+	"{\"credsStore\":\"a b\"}",
+	"{\"credsStore\":\"a\\nb\"}",
+	"{\"credHelpers\":[]}",
+	"{\"credHelpers\":{\"r.example\":{}}}",
+	"{\"credHelpers\":{\"r.example\":\"/bin/sh\"}}",
+	"{\"credHelpers\":{\"r.example\":\"\"}}",
+	"{}\n{}",
+};
+
+static void
+test_bad_files(void **state)
+{
+	struct scene *s = *state;
+	char *big = malloc(REGISTRY_FILE_MAX + 16);
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(bad_files); i++)
+		refuse(s, bad_files[i], "HLB-64");
+	memset(big, ' ', REGISTRY_FILE_MAX + 15);
+	big[REGISTRY_FILE_MAX + 15] = '\0';
+	big[0] = '{';
+	big[1] = '}';
+	refuse(s, big, "HLB-64");
+	big[REGISTRY_FILE_MAX - 1] = '\0';
+	expect(s, big, "r.example/tools", "");
+	/* A text past what a registry gives. */
+	snprintf(big, REGISTRY_FILE_MAX, "{\"auths\":{\"r.example\":{\"identitytoken\":\"%0*d\"}}}",
+	    REGISTRY_SECRET_MAX + 1, 5);
+	refuse(s, big, "HLB-64");
+	memset(big, '[', REGISTRY_FILE_MAX / 2);
+	big[REGISTRY_FILE_MAX / 2] = '\0';
+	refuse(s, big, "HLB-64");
+	free(big);
+}
+
+static void
+test_bad_places(void **state)
+{
+	struct scene *s = *state;
+	char inside[128];
+
+	write_file(s->config, "{}", 0660);
+	assert_int_equal(ask(s, "r.example/tools"), -1);
+	assert_string_equal(hl_code_info(s->err.code)->id, "HLB-64");
+	write_file(s->config, "{}", 0644);
+	assert_int_equal(ask(s, "r.example/tools"), 0);
+	unlink(s->config);
+	assert_int_equal(mkdir(s->config, 0700), 0);
+	assert_int_equal(ask(s, "r.example/tools"), -1);
+	assert_string_equal(hl_code_info(s->err.code)->id, "HLB-64");
+	rmdir(s->config);
+	assert_int_equal(mkfifo(s->config, 0600), 0);
+	assert_int_equal(ask(s, "r.example/tools"), -1); /* and does not wait for a writer */
+	assert_string_equal(hl_code_info(s->err.code)->id, "HLB-64");
+	unlink(s->config);
+	write_file(s->config, "{}", 0600);
+	snprintf(inside, sizeof(inside), "%s/config.json", s->config);
+	s->source.path = inside;
+	assert_int_equal(ask(s, "r.example/tools"), 0);
+	s->source.path = "";
+	assert_int_equal(ask(s, "r.example/tools"), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Programs
+ */
+static const char store[] =
+    "{\"credsStore\":\"own\",\"auths\":{\"r.example\":{\"auth\":\"" PAIR "\"}}}";
+
+static void
+test_program(void **state)
+{
+	struct scene *s = *state;
+
+	write_file(s->program,
+	    "#!/bin/sh\nread -r server\n[ \"$1 $#\" = 'get 1' ] || exit 3\n"
+	    "printf '{\"ServerURL\":\"%s\",\"Username\":\"%s\",\"Secret\":\"'" CANARY
+	    "'\"}' \"$server\" \"$server\"\n",
+	    0755);
+	expect(s, store, "r.example/tools",
+	    "{\"username\":\"r.example\",\"password\":\"" CANARY
+	    "\",\"serveraddress\":\"r.example\"}");
+	expect(s, store, "tools",
+	    "{\"username\":\"https://index.docker.io/v1/\",\"password\":\"" CANARY
+	    "\",\"serveraddress\":\"https://index.docker.io/v1/\"}");
+	/* The registry's own comes first, also under the name that people write. */
+	expect(s, "{\"credsStore\":\"none\",\"credHelpers\":{\"r.example\":\"own\"}}",
+	    "r.example/tools",
+	    "{\"username\":\"r.example\",\"password\":\"" CANARY
+	    "\",\"serveraddress\":\"r.example\"}");
+	write_file(s->program, "#!/bin/sh\necho '{\"Username\":\"<token>\",\"Secret\":\"t\"}'\n",
+	    0755);
+	expect(s, store, "r.example/tools",
+	    "{\"identitytoken\":\"t\",\"serveraddress\":\"r.example\"}");
+	write_file(s->program,
+	    "#!/bin/sh\necho 'credentials not found in native keychain'; exit 1\n", 0755);
+	expect(s, store, "r.example/tools", "");
+	/* One that stays, and has said all. */
+	write_file(s->program,
+	    "#!/bin/sh\necho '{\"Username\":\"<token>\",\"Secret\":\"t\"}'\nexec >&-\nsleep 60\n",
+	    0755);
+	uint64_t begin = hl_now_mono_ms();
+	refuse(s, store, "HLB-65");
+	assert_true(hl_now_mono_ms() - begin < 10000);
+}
+
+static const char *const bad_programs[] = {
+	"exit 0",
+	"echo " CANARY,
+	"echo '{'",
+	"echo '[]'",
+	"echo '{\"Username\":\"a\"}'",
+	"echo '{\"Username\":\"a\",\"Secret\":5}'",
+	"echo '{\"Username\":\"a\",\"Username\":\"b\",\"Secret\":\"c\"}'",
+	"echo '{\"Username\":\"\",\"Secret\":\"c\"}'",
+	"echo " CANARY "; exit 1",
+	"echo " CANARY " >&2; exit 1",
+	"head -c 40000 /dev/zero",
+	"yes",
+	"kill -9 $$",
+	"echo '{\"Username\":\"a\",\"Secret\":\"c\"}'; exit 1",
+};
+
+static void
+test_bad_programs(void **state)
+{
+	struct scene *s = *state;
+	char text[256];
+
+	refuse(s, store, "HLB-65"); /* there is none */
+	write_file(s->program, "#!/bin/sh\nexit 0\n", 0644);
+	refuse(s, store, "HLB-65");
+	write_file(s->program, "#!/none/such\n", 0755);
+	refuse(s, store, "HLB-65");
+	for (size_t i = 0; i < HL_ARRAY_SIZE(bad_programs); i++) {
+		snprintf(text, sizeof(text), "#!/bin/sh\n%s\n", bad_programs[i]);
+		write_file(s->program, text, 0755);
+		refuse(s, store, "HLB-65");
+	}
+}
+
+/* The launcher ends while it waits for a person. */
+static void
+test_gone(void **state)
+{
+	struct scene *s = *state;
+	int pipes[2];
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	close(pipes[1]);
+	s->source.watch = pipes[0];
+	write_file(s->program, "#!/bin/sh\nsleep 60\n", 0755);
+	uint64_t begin = hl_now_mono_ms();
+	refuse(s, store, "HLB-60");
+	assert_true(hl_now_mono_ms() - begin < 10000);
+	close(pipes[0]);
+}
+
+/* It has what it was given, and standard error is nobody's. */
+static void
+test_environment(void **state)
+{
+	struct scene *s = *state;
+
+	assert_int_equal(setenv("OPENAI_API_KEY", CANARY, 1), 0);
+	int leak = open("/etc/passwd", O_RDONLY); /* NOLINT: without O_CLOEXEC on purpose */
+	assert_true(leak > 2);
+	hl_strv_add(&s->env, "HOME=/nowhere");
+	write_file(s->program,
+	    "#!/bin/sh\nn=$(ls /proc/self/fd | wc -l)\n"
+	    "printf '{\"Username\":\"%s\",\"Secret\":\"%s\"}' \"$n\" \"$HOME$OPENAI_API_KEY\"\n",
+	    0755);
+	/* 0, 1, 2 and the directory that ls reads. */
+	expect(s, store, "r.example/tools",
+	    "{\"username\":\"4\",\"password\":\"/nowhere\",\"serveraddress\":\"r.example\"}");
+	close(leak);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_entries, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_places, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_programs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_environment, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
