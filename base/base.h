@@ -68,7 +68,7 @@ enum hl_code {
 struct hl_code_info {
 	char id[8];      /* "HLP-04" */
 	char name[32];   /* "unknown-key" */
-	char help[200];  /* one or two sentences: cause and what to do */
+	char help[200];  /* sentences: cause, and what to do, beginning with a verb */
 	int exit_status; /* of verbs other than run, where every one of ours is 125 */
 };
 

@@ -175,7 +175,7 @@ answer "printf '{\"ServerURL\":\"%s\",\"Username\":\"puller\",\"Secret\":\"$HL_R
 status_is "the program for all" 0 keeper -- true
 is "it is asked as its protocol says" "$(cat "$TMP/programs/asked")" "get $registry"
 is "it has nothing else of the caller's" "$(grep -vE '^(PATH|HOME|LANG|USER|LOGNAME|PWD|SHLVL|_|OLDPWD|GNUPGHOME|DISPLAY|DBUS_[A-Z_]*|XDG_RUNTIME_DIR)=' \
-	"$TMP/programs/seen" | grep = )" ''
+	"$TMP/programs/seen" | grep "=")" ''
 unlike "no descriptor of ours" "$(cat "$TMP/programs/seen")" 'socket:'
 forget "$tools"
 registry_config "$config" <<<'{"credHelpers": {"@": "hltest"}, "auths": {"@": {"auth": "AAAA"}}}'
