@@ -190,7 +190,8 @@ struct plan {
 	bool image_digest; /* must be name@sha256:... or sha256:... */
 	enum plan_pull pull;
 	struct hl_origin image_origin, digest_origin, pull_origin;
-	char *endpoint; /* absolute path of the engine's unix socket */
+	char *endpoint; /* absolute path of the engine's unix socket, or of the engine itself */
+	bool is_endpoint_program; /* started as a service for this run, and ended with it */
 	struct hl_origin endpoint_origin;
 	struct hl_strv engine_args; /* judged already: they tighten or equal */
 
@@ -221,6 +222,7 @@ enum enforcer {
 enum backend_id {
 	BACKEND_LOCAL,
 	BACKEND_DOCKER,
+	BACKEND_PODMAN,
 	BACKEND_ID_MAX
 };
 

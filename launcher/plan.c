@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "launcher/plan_parts.h"
@@ -98,13 +99,28 @@ plan_limits(const struct policy *policy, struct plan *plan)
 /* ------------------------------------------------------------------------------------------------
  * The engine
  */
+
+/* podman has no daemon: where nobody names a socket, the program is started as a service of the
+ * run's own. */
+static const char *
+podman_program(void)
+{
+	static const char *const places[] = { "/usr/bin/podman", "/usr/local/bin/podman" };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++)
+		if (access(places[i], X_OK) == 0)
+			return places[i];
+	return places[0]; /* what starts it says that it is not there */
+}
+
 static int
 plan_endpoint(const struct policy *policy, const struct host *host, struct plan *plan,
     struct hl_err *err)
 {
 	const struct policy_value *value = policy_get(policy, POLICY_DOCKER_ENDPOINT);
-	const char *variable = host_docker_host(host);
-	const char *text = "/var/run/docker.sock";
+	bool is_podman = strcmp(plan->backend, "podman") == 0;
+	const char *variable = is_podman ? NULL : host_docker_host(host);
+	const char *text = is_podman ? podman_program() : "/var/run/docker.sock";
 	const char *source = "the default";
 
 	plan->endpoint_origin = plan_built_in();
@@ -112,6 +128,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 		text = value->text;
 		source = "docker.endpoint";
 		plan->endpoint_origin = value->origin;
+		is_podman = false;
 	} else if (variable != NULL) {
 		text = variable;
 		source = "DOCKER_HOST";
@@ -125,6 +142,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 		err->where = plan->endpoint_origin.where;
 		return hl_err_help(err, "write the socket's absolute path, or unix:// before it");
 	}
+	plan->is_endpoint_program = is_podman;
 	plan->endpoint = strdup(path);
 	return plan->endpoint != NULL ? 0 : hl_err_oom(err);
 }

@@ -398,13 +398,13 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 	return status;
 }
 
-const struct backend backend_docker = {
-	.name = "docker",
-	.id = BACKEND_DOCKER,
-	.reach = docker_early_begin,
-	.abandon = docker_early_end,
-	.lower = docker_lower,
-	.probe = docker_probe,
-	.start = docker_start,
-	.stop = docker_stop,
-};
+/* What differs between the two is in dialect.c. */
+#define BACKEND(word, symbol)                                                \
+ {                                                                           \
+  .name = (word), .id = BACKEND_##symbol, .reach = docker_early_begin,       \
+  .abandon = docker_early_end, .lower = docker_lower, .probe = docker_probe, \
+  .start = docker_start, .stop = docker_stop,                                \
+ }
+
+const struct backend backend_docker = BACKEND("docker", DOCKER);
+const struct backend backend_podman = BACKEND("podman", PODMAN);

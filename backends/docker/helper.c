@@ -5,6 +5,7 @@
 #include "backends/docker/helper.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,8 @@ docker_helper_open(struct docker_helper *helper, const struct plan *plan,
 	hl_wire_put_string(&request, plan->endpoint);
 	hl_wire_put_string(&request, plan->image);
 	hl_wire_put_u8(&request, (uint8_t)plan->pull);
+	hl_wire_put_string(&request, plan->backend != NULL ? plan->backend : "");
+	hl_wire_put_u8(&request, plan->is_endpoint_program ? 1 : 0);
 	int status = hl_peer_ask(&helper->peer, &request, ENGINE_OPENED, &ret_opened->answer, err);
 	hl_buf_done(&request);
 	if (status < 0)
@@ -103,7 +106,12 @@ docker_helper_reach(struct docker_helper *helper, const char *path, const char *
     struct docker_opened *ret_opened, struct hl_err *err)
 {
 	HL_AUTO_FREE char *copy = strdup(endpoint);
-	const struct plan plan = { .endpoint = copy, .cancel_fd = -1 };
+	struct stat st;
+	const struct plan plan = {
+		.endpoint = copy,
+		.is_endpoint_program = stat(endpoint, &st) == 0 && S_ISREG(st.st_mode),
+		.cancel_fd = -1,
+	};
 
 	if (copy == NULL)
 		return hl_err_oom(err);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/docker/dialect.h"
 #include "backends/docker/docker.h"
 #include "backends/docker/protocol.h"
 #include "backends/docker/settings.h"
@@ -323,6 +324,11 @@ add_identity(struct docker_settings *settings, const struct plan *plan)
 	docker_settings_add(settings, DOCKER_HOSTNAME, "hermes", &built_in);
 	docker_settings_add(settings, DOCKER_LOG_DRIVER, "none", &built_in);
 	add_flag(settings, DOCKER_NO_HEALTHCHECK, true, &built_in);
+	for (size_t i = 0; i < settings->dialect->fixed_len; i++) {
+		const struct docker_fixed *fixed = &settings->dialect->fixed[i];
+		docker_settings_add(settings, fixed->option, fixed->text, &built_in)->number =
+		    fixed->number;
+	}
 }
 
 char *
@@ -371,6 +377,7 @@ int
 docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
     const struct docker_facts *facts, struct hl_err *err)
 {
+	settings->dialect = docker_dialect(plan);
 	if (check_image(plan, err) < 0)
 		return -1;
 	if (plan->user_kind != PLAN_USER_IMAGE && plan->uid == 0 && !plan->allow_root)
@@ -424,9 +431,11 @@ docker_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_err
 	int status = docker_settings_fill(&settings, plan, NULL, err);
 
 	if (status == 0) {
-		hl_strv_add(argv, "docker");
-		hl_strv_add(argv, "-H");
-		hl_strv_addf(argv, "unix://%s", plan->endpoint);
+		hl_strv_add(argv, settings.dialect->name);
+		if (!plan->is_endpoint_program) {
+			hl_strv_add(argv, settings.dialect->address);
+			hl_strv_addf(argv, "unix://%s", plan->endpoint);
+		}
 		hl_strv_add(argv, "run");
 		for (size_t i = 0; i < settings.len; i++)
 			docker_setting_argv(&settings.items[i], argv);

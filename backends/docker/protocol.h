@@ -10,7 +10,8 @@
 #define HL_BACKENDS_DOCKER_PROTOCOL_H
 
 enum engine_message {
-	ENGINE_OPEN = 1, /* string endpoint, string image ("" = none), u8 enum plan_pull */
+	ENGINE_OPEN = 1, /* string endpoint, string image ("" = none), u8 enum plan_pull,
+			  * string name of the engine ("" = any), u8 endpoint is a program */
 	ENGINE_OPENED,   /* struct engine_facts, in its order */
 	ENGINE_CREATE,   /* string name, string body */
 	ENGINE_CREATED,  /* string id, strv warnings */
