@@ -11,15 +11,15 @@
 
 /* What podman does unless it is told not to: it hands on the proxy variables of whoever started it,
  * puts file systems without a size over /run, /tmp and /var/tmp of a read-only root, mounts what an
- * init system wants, and files of accounts that the image does not have. Its own limit of processes
- * is as high as it goes, which a service without CAP_SYS_RESOURCE may not set; the control group
- * counts them, so that any limit will do that is above limits.pids and below what a kernel gives.
- */
+ * init system wants, and files of accounts that the image does not have. Its own limits of open
+ * files and processes are as high as they go, which a service without CAP_SYS_RESOURCE may not set;
+ * processes are counted by the control group as well. */
 static const struct docker_fixed podman_fixed[] = {
 	{ DOCKER_HTTP_PROXY, "", 0 },
 	{ DOCKER_READ_ONLY_TMPFS, "", 0 },
 	{ DOCKER_SYSTEMD, "false", 0 },
 	{ DOCKER_PASSWD, "", 0 },
+	{ DOCKER_ULIMIT, "nofile", 4096 },
 	{ DOCKER_ULIMIT, "nproc", 8192 },
 };
 

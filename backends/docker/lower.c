@@ -324,10 +324,22 @@ add_identity(struct docker_settings *settings, const struct plan *plan)
 	docker_settings_add(settings, DOCKER_HOSTNAME, "hermes", &built_in);
 	docker_settings_add(settings, DOCKER_LOG_DRIVER, "none", &built_in);
 	add_flag(settings, DOCKER_NO_HEALTHCHECK, true, &built_in);
-	for (size_t i = 0; i < settings->dialect->fixed_len; i++) {
-		const struct docker_fixed *fixed = &settings->dialect->fixed[i];
-		docker_settings_add(settings, fixed->option, fixed->text, &built_in)->number =
-		    fixed->number;
+}
+
+/* What the policy says of it is said already. */
+static void
+add_fixed(struct docker_settings *settings)
+{
+	const struct docker_dialect *dialect = settings->dialect;
+
+	for (size_t i = 0; i < dialect->fixed_len; i++) {
+		const struct docker_fixed *fixed = &dialect->fixed[i];
+		bool is_said = false;
+		for (size_t at = 0; at < settings->len && !is_said; at++)
+			is_said = settings->items[at].option == fixed->option &&
+				  strcmp(settings->items[at].text, fixed->text) == 0;
+		if (!is_said)
+			add_number(settings, fixed->option, fixed->text, fixed->number, &built_in);
 	}
 }
 
@@ -393,6 +405,7 @@ docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
 	add_network(settings, plan);
 	docker_settings_add(settings, DOCKER_IPC, "private", &built_in);
 	add_limits(settings, plan, facts);
+	add_fixed(settings);
 	add_runner(settings, plan);
 	if (docker_mounts_fill(settings, plan, err) < 0 ||
 	    docker_extra_fill(settings, plan, err) < 0)

@@ -12,6 +12,7 @@
 
 docker_dir=
 docker_pid=
+docker_registry= # before the names of imported images
 
 docker_missing()
 {
@@ -114,7 +115,7 @@ docker_begin()
 docker_policy()
 {
 	{
-		printf 'version: 1\nid: test/%s\nbackends: [docker]\n' "$1"
+		printf 'version: 1\nid: test/%s\nbackends: [%s]\n' "$1" "${ENGINE:-docker}"
 		printf 'docker: {endpoint: %s}\n' "$docker_socket"
 		printf 'image: {default: hl-test:1, digest: false, pull: never}\n'
 		cat
@@ -143,6 +144,7 @@ docker_image()
 {
 	local name=$1 root=$docker_dir/root applet
 	mkdir -p "$root"/{bin,etc,tmp,dev,proc,sys,work}
+	chmod 1777 "$root/tmp"
 	cp "$(command -v busybox)" "$root/bin/busybox"
 	cp "$(command -v bash-static || echo /bin/bash-static)" "$root/bin/bash"
 	for applet in $("$root/bin/busybox" --list); do
@@ -152,6 +154,6 @@ docker_image()
 		>"$root/etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 	tar -C "$root" -c . | docker_cli import --change 'ENV FROM_IMAGE=yes' \
-		--change 'ENV PATH=/bin' --change 'CMD ["/bin/sh"]' - "$name" >/dev/null
+		--change 'ENV PATH=/bin' --change 'CMD ["/bin/sh"]' - "$docker_registry$name" >/dev/null 2>&1
 	rm -rf "$root"
 }

@@ -3,8 +3,8 @@
 # outlives its launcher.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 docker_begin
 
 base=$(docker_policy base <<'Y'

@@ -4,8 +4,8 @@
 # before the command is started, and each has its sibling, the same run without the change.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 
 lie=$TMP/lie
 cat >"$TMP/liar" <<Y

@@ -3,8 +3,8 @@
 # through the API, and the engine's inspection of both, compared.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 docker_begin
 
 mkdir -p "$TMP/work.root" "$TMP/m/a,b"
