@@ -12,6 +12,7 @@
 
 docker_dir=
 docker_pid=
+docker_home_mode=700 # of the private home
 docker_registry= # before the names of imported images
 
 docker_missing()

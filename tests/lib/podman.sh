@@ -7,6 +7,8 @@
 # shellcheck disable=SC2034,SC2154
 
 docker_registry=docker.io/library/
+# podman makes no tmpfs that is a user's: any user may write it, of whom there is one.
+docker_home_mode=1777
 
 docker_missing()
 {

@@ -69,7 +69,7 @@ status_is "U28 noexec where it says not" 126 \
 status_is "U29 a private file system can be written by its user" 0 run -- touch /scratch/a /tmp/a
 status_is "U29 one that is for root cannot" 1 run -- touch /run/a
 status_is "a size is a limit" 1 run -- sh -c 'head -c 33554432 /dev/zero >/scratch/a'
-status_is "the home is there and is private" 0 run -- sh -c 'cd && touch a && [ "$(stat -c %a .)" = 700 ]'
+status_is "the home is there and is private" 0 run -- sh -c 'cd && touch a && [ "$(stat -c %a .)" = '"$docker_home_mode ]"
 for cwd in "$TMP/work.root/none" rel/x '/workspace/..???' /proc/self/fd/7; do
 	status_is "U38 U40 a working directory that is none: $cwd" 125 run --cwd "$cwd" -- true
 done

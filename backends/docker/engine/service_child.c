@@ -2,7 +2,8 @@
  * hl-engine, between fork and exec of a service: calls of signal-safety(7) only, which
  * tests/lint/after-fork.sh looks for. The service gets its listening socket as a service manager
  * hands one over (sd_listen_fds(3)), in a variable with its own number in it, and a signal when we
- * die: whoever kills us leaves none.
+ * die: whoever kills us leaves none. It works where no file can be made: conmon 2.1.6 leaves one
+ * named "oom" there.
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -36,7 +37,7 @@ service_become(const struct service_child *child)
 	int status = child->fds[FD_STATUS];
 	sigset_t none;
 	bool is_set = setsid() >= 0 && prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 &&
-		      getppid() == child->parent && chdir("/") == 0;
+		      getppid() == child->parent && chdir("/proc") == 0;
 
 	for (int fd = 0; is_set && fd < FD_STATUS; fd++)
 		is_set = dup2(child->fds[fd], fd) == fd;
