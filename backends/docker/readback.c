@@ -172,7 +172,7 @@ docker_read_back(const struct plan *plan, uint32_t wanted, uint32_t pid, const c
 char *
 docker_oom_file(uint32_t pid, const char *container)
 {
-	HL_AUTO(hl_buf_done) struct hl_buf cgroup;
+	HL_AUTO(hl_buf_done) struct hl_buf cgroup = { 0 };
 	char path[64], *file = NULL;
 	bool is_v2 = false;
 
@@ -193,7 +193,7 @@ bool
 docker_oom_happened(const char *path)
 {
 	static const char key[] = "oom_kill ";
-	HL_AUTO(hl_buf_done) struct hl_buf text;
+	HL_AUTO(hl_buf_done) struct hl_buf text = { 0 };
 
 	hl_buf_init(&text, PROC_FILE_MAX);
 	if (path == NULL || read_text(path, &text) != 0)
