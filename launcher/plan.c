@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "launcher/plan_parts.h"
@@ -100,19 +99,6 @@ plan_limits(const struct policy *policy, struct plan *plan)
  * The engine
  */
 
-/* podman has no daemon: where nobody names a socket, the program is started as a service of the
- * run's own. */
-static const char *
-podman_program(void)
-{
-	static const char *const places[] = { "/usr/bin/podman", "/usr/local/bin/podman" };
-
-	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++)
-		if (access(places[i], X_OK) == 0)
-			return places[i];
-	return places[0]; /* what starts it says that it is not there */
-}
-
 static int
 plan_endpoint(const struct policy *policy, const struct host *host, struct plan *plan,
     struct hl_err *err)
@@ -120,7 +106,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 	const struct policy_value *value = policy_get(policy, POLICY_DOCKER_ENDPOINT);
 	bool is_podman = strcmp(plan->backend, "podman") == 0;
 	const char *variable = is_podman ? NULL : host_docker_host(host);
-	const char *text = is_podman ? podman_program() : "/var/run/docker.sock";
+	const char *text = is_podman ? host_podman() : "/var/run/docker.sock";
 	const char *source = "the default";
 
 	plan->endpoint_origin = plan_built_in();

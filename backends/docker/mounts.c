@@ -250,7 +250,8 @@ add_home_tmpfs(struct docker_settings *settings, const struct plan *plan, struct
 {
 	/* The image's user has no number yet, and an engine may know no owner of a tmpfs: then a
 	 * private file system that any user may write. */
-	bool has_owner = plan->user_kind != PLAN_USER_IMAGE && settings->dialect->has_tmpfs_owner;
+	bool has_owner = plan->user_kind != PLAN_USER_IMAGE &&
+			 (settings->dialect->has_tmpfs_owner || plan->uid == 0);
 	struct plan_tmpfs home = {
 		.dst = plan->home.path,
 		.size = plan->home.size,

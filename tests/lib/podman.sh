@@ -1,7 +1,7 @@
 # podman's service of the tests' own, in the place of docker's daemon (tests/lib/docker.sh): own storage,
 # own state, own configuration, so that nothing of the host's containers is touched.
 #
-#	podman_private COMMAND...	runs it where that configuration is the host's, so that a service
+#	$podman_private COMMAND...	runs it where that configuration is the host's, so that a service
 #				which is started on demand uses the same storage
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154
@@ -59,11 +59,12 @@ podman_configure()
 		runroot = "$docker_dir/run"
 	Y
 	echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$docker_dir/etc/policy.json"
-}
-
-podman_private()
-{
-	unshare -m sh -c 'mount --bind "$0" /etc/containers && exec "$@"' "$docker_dir/etc" "$@"
+	podman_private=$docker_dir/private
+	cat >"$podman_private" <<-Y
+		#!/bin/sh
+		exec unshare -m sh -c 'mount --bind "\$0" /etc/containers && exec "\$@"' "$docker_dir/etc" "\$@"
+	Y
+	chmod 755 "$podman_private"
 }
 
 docker_up()
@@ -74,6 +75,8 @@ docker_up()
 	podman_configure
 	(
 		podman_environment
+		# It would hand this on to containers, unless it is told not to.
+		export https_proxy=http://corp.example:1
 		exec podman system service --time=0 "unix://$docker_socket"
 	) >"$docker_dir/log" 2>&1 </dev/null &
 	docker_pid=$!
