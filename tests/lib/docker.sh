@@ -12,6 +12,7 @@
 
 docker_dir=
 docker_pid=
+docker_kept=() # where the engine keeps what it knows of a container
 docker_home_mode=700 # of the private home
 docker_registry= # before the names of imported images
 
@@ -59,6 +60,7 @@ docker_up()
 	docker_dir=$1
 	docker_socket=$docker_dir/docker.sock
 	docker_data=$docker_dir/data
+	docker_kept=("$docker_data/containers")
 	mkdir -p "$docker_dir/config" "$docker_data" "$docker_dir/exec"
 	printf '%s\n' "${docker_daemon:-{\}}" >"$docker_dir/daemon.json"
 	for driver in overlay2 vfs; do

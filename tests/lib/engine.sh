@@ -2,7 +2,9 @@
 # names whichever it is.
 # shellcheck shell=bash
 ENGINE=${ENGINE:-docker}
-# shellcheck source=docker.sh
+# shellcheck source=../lib/docker.sh
 . "$ROOT/tests/lib/docker.sh"
-# shellcheck source=/dev/null
-[ "$ENGINE" = docker ] || . "$ROOT/tests/lib/$ENGINE.sh"
+if [ "$ENGINE" != docker ]; then
+	# shellcheck source=../lib/podman.sh
+	. "$ROOT/tests/lib/$ENGINE.sh"
+fi

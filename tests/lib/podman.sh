@@ -7,6 +7,7 @@
 # shellcheck disable=SC2034,SC2154
 
 docker_registry=docker.io/library/
+podman_private=
 # podman makes no tmpfs that is a user's: any user may write it, of whom there is one.
 docker_home_mode=1777
 
@@ -72,6 +73,7 @@ docker_up()
 	docker_dir=$1
 	docker_socket=$docker_dir/podman.sock
 	docker_data=$docker_dir/data
+	docker_kept=("$docker_data/vfs-containers" "$docker_data/libpod" "$docker_dir/run" "$docker_dir/tmp")
 	podman_configure
 	(
 		podman_environment

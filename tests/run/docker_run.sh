@@ -182,11 +182,13 @@ for file in /proc/[0-9]*/cmdline; do
 	{ tr '\0' ' ' <"$file"; } 2>/dev/null
 	echo
 done >"$TMP/cmdlines"
-grep -rl S3CRET-777 "$docker_data/containers" "$docker_dir/log" >"$TMP/found" 2>/dev/null
+ls -d "${docker_kept[@]}" "$docker_dir/log" >"$TMP/kept" 2>&1
+grep -rl S3CRET-777 "${docker_kept[@]}" "$docker_dir/log" >"$TMP/found" 2>/dev/null
 wait "$pid"
 unset GITLAB_TOKEN
 is "U20 U92 the command has the value, process 1 has not" "$(cat "$TMP/secret.out")" S3CRET-777-of-test
 unlike "U20 it is in no argument" "$(grep -v grep "$TMP/cmdlines")" 'S3CRET-777'
+is "U92 the engine's disk was looked at" "$(cat "$TMP/kept")" "$(printf '%s\n' "${docker_kept[@]}" "$docker_dir/log" | sort)"
 is "U92 it is nowhere on the engine's disk" "$(cat "$TMP/found")" ''
 is "U92 nor in the state directory" "$(grep -rl S3CRET-777 "$TMP/state.root" 2>/dev/null)" ''
 
