@@ -74,6 +74,7 @@ static const struct place places[] = {
 	{ DOCKER_MEMORY, "resource_limits.memory.limit", FORM_NUMBER },
 	{ DOCKER_MEMORY_SWAP, "resource_limits.memory.swap", FORM_NUMBER },
 	{ DOCKER_PIDS_LIMIT, "resource_limits.pids.limit", FORM_NUMBER },
+	{ DOCKER_SDNOTIFY, "sdnotifyMode", FORM_TEXT },
 	{ DOCKER_SECURITY_OPT, "seccomp_profile_path", FORM_SECCOMP },
 	{ DOCKER_SHM_SIZE, "shm_size", FORM_NUMBER },
 	{ DOCKER_INTERACTIVE, "stdin", FORM_BOOL },

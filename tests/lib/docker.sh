@@ -13,6 +13,8 @@
 docker_dir=
 docker_pid=
 docker_kept=() # where the engine keeps what it knows of a container
+docker_words="docker -H" # how explain names the engine's socket
+docker_remove=(rm -f) # at once
 docker_home_mode=700 # of the private home
 docker_registry= # before the names of imported images
 
@@ -32,9 +34,15 @@ docker_missing()
 	return 1
 }
 
+# docker_client COMMAND...: the engine's client as it is called, without the tests' caller's own settings
+docker_client()
+{
+	DOCKER_CONFIG="$docker_dir/config" "$@"
+}
+
 docker_cli()
 {
-	DOCKER_CONFIG="$docker_dir/config" docker -H "unix://$docker_socket" "$@"
+	docker_client docker -H "unix://$docker_socket" "$@"
 }
 
 docker_try()

@@ -8,6 +8,9 @@
 
 docker_registry=docker.io/library/
 podman_private=
+docker_words="podman --url"
+# Without a time podman asks first, by a signal.
+docker_remove=(rm -f -t 0)
 # podman makes no tmpfs that is a user's: any user may write it, of whom there is one.
 docker_home_mode=1777
 
@@ -33,12 +36,17 @@ podman_environment()
 	export CONTAINERS_STORAGE_CONF=$docker_dir/etc/storage.conf
 }
 
-docker_cli()
+docker_client()
 {
 	(
 		podman_environment
-		exec podman "$@"
+		exec "$@"
 	)
+}
+
+docker_cli()
+{
+	docker_client podman "$@"
 }
 
 # runc and cgroupfs are what works everywhere, also without a service manager.
@@ -48,10 +56,9 @@ podman_configure()
 	cat >"$docker_dir/etc/containers.conf" <<-Y
 		[engine]
 		cgroup_manager = "cgroupfs"
-		runtime = "runc"
+		runtime = "${podman_runtime:-runc}"
 		events_logger = "none"
 		tmp_dir = "$docker_dir/tmp"
-		${podman_engine:-}
 	Y
 	cat >"$docker_dir/etc/storage.conf" <<-Y
 		[storage]

@@ -41,6 +41,8 @@ with open(sys.argv[1]) as file:
 with open(path, "w") as file:
     json.dump(config, file)
 Y
+# shellcheck disable=SC2034
+podman_runtime=$TMP/liar
 docker_daemon='{"runtimes": {"liar": {"path": "'$TMP/liar'"}}, "default-runtime": "liar"}'
 docker_begin
 

@@ -37,7 +37,7 @@ process: {user: "1000:1000"}
 Y
 )
 talk() {
-	PYTHONDONTWRITEBYTECODE=1 conversation "$1" as root timeout 300 python3 "$TMP/py/run/$2" docker "$LAUNCH" "${@:3}"
+	PYTHONDONTWRITEBYTECODE=1 conversation "$1" as root timeout 300 python3 "$TMP/py/run/$2" "$ENGINE" "$LAUNCH" "${@:3}"
 }
 
 talk JSON-RPC face_session.py "$plain" "$tight"

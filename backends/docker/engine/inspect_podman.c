@@ -121,6 +121,7 @@ static const struct part parts[] = {
 	{ "resource_limits.memory.limit", "HostConfig.Memory", inspect_is_kept },
 	{ "resource_limits.memory.swap", "HostConfig.MemorySwap", inspect_is_kept },
 	{ "resource_limits.pids.limit", "HostConfig.PidsLimit", inspect_is_kept },
+	{ "sdnotifyMode", "Config.sdNotifyMode", inspect_is_kept },
 	{ "shm_size", "HostConfig.ShmSize", inspect_is_kept },
 	{ "stdin", "Config.OpenStdin", inspect_is_kept },
 	{ "terminal", "Config.Tty", inspect_is_kept },
