@@ -11,14 +11,15 @@
 
 /* What podman does unless it is told not to: it hands on the proxy variables of whoever started it,
  * puts file systems without a size over /run, /tmp and /var/tmp of a read-only root, mounts what an
- * init system wants, and files of accounts that the image does not have, and hands on the socket
- * at which a service manager waits. Its own limits of open
- * files and processes are as high as they go, which a service without CAP_SYS_RESOURCE may not set;
- * processes are counted by the control group as well. */
+ * init system wants and the volumes of the image, with no limit, and files of accounts that the
+ * image does not have, and hands on the socket at which a service manager waits. Its own limits of
+ * open files and processes are as high as they go, which a service without CAP_SYS_RESOURCE may not
+ * set; processes are counted by the control group as well. */
 static const struct docker_fixed podman_fixed[] = {
 	{ DOCKER_HTTP_PROXY, "", 0 },
 	{ DOCKER_READ_ONLY_TMPFS, "", 0 },
 	{ DOCKER_SYSTEMD, "false", 0 },
+	{ DOCKER_IMAGE_VOLUME, "ignore", 0 },
 	{ DOCKER_PASSWD, "", 0 },
 	{ DOCKER_SDNOTIFY, "ignore", 0 },
 	{ DOCKER_ULIMIT, "nofile", 4096 },

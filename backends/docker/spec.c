@@ -53,6 +53,7 @@ static const struct place places[] = {
 	{ DOCKER_NO_HEALTHCHECK, "healthconfig.Test", FORM_NO_TEST },
 	{ DOCKER_HOSTNAME, "hostname", FORM_TEXT },
 	{ DOCKER_HTTP_PROXY, "httpproxy", FORM_BOOL },
+	{ DOCKER_IMAGE_VOLUME, "image_volume_mode", FORM_TEXT },
 	{ DOCKER_INIT, "init", FORM_BOOL },
 	{ DOCKER_IPC, "ipcns.nsmode", FORM_TEXT },
 	{ DOCKER_LABEL, "labels", FORM_PAIRS },

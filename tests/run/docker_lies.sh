@@ -143,7 +143,7 @@ fi
 
 # --- a volume that the image brings is no mount of the policy's
 container=$(docker_cli create hl-test:1 true)
-docker_cli commit --change 'VOLUME /data' "$container" hl-volume:1 >/dev/null
+docker_cli commit --change 'VOLUME /data' "$container" "${docker_registry}hl-volume:1" >/dev/null 2>&1
 docker_cli rm "$container" >/dev/null
 volume=$(sed 's|hl-test:1|hl-volume:1|' "$base" | policy volume)
 status_is "U50 a volume of the image is refused" 125 as root "$LAUNCH" --policy "$volume" -- true
