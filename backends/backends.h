@@ -207,7 +207,8 @@ struct plan {
 	struct hl_origin image_origin, digest_origin, pull_origin;
 	char *registry_config;       /* the caller's config.json, also when there is none */
 	struct hl_strv registry_env; /* NAME=VALUE for the programs that it names */
-	char *endpoint;              /* absolute path of the engine's unix socket */
+	char *endpoint; /* absolute path of the engine's unix socket, or of the engine itself */
+	bool is_endpoint_program; /* started as a service for this run, and ended with it */
 	struct hl_origin endpoint_origin;
 	struct hl_strv engine_args; /* judged already: they tighten or equal */
 
@@ -241,6 +242,7 @@ enum enforcer {
 enum backend_id {
 	BACKEND_LOCAL,
 	BACKEND_DOCKER,
+	BACKEND_PODMAN,
 	BACKEND_ID_MAX
 };
 

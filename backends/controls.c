@@ -7,13 +7,14 @@
 #include "base/banned.h"
 
 static const struct control_info controls[CONTROL_MAX] = {
-#define CONTROL(symbol, text, on_local, on_scrub, on_docker, why) \
- [CONTROL_##symbol] = {                                           \
-	 .name = (text),                                          \
-	 .enforcer = { [BACKEND_LOCAL] = ENFORCER_##on_local,     \
-	     [BACKEND_DOCKER] = ENFORCER_##on_docker },           \
-	 .scrub = ENFORCER_##on_scrub,                            \
-	 .note = (why),                                           \
+#define CONTROL(symbol, text, on_local, on_scrub, on_docker, on_podman, why) \
+ [CONTROL_##symbol] = {                                                      \
+	 .name = (text),                                                     \
+	 .enforcer = { [BACKEND_LOCAL] = ENFORCER_##on_local,                \
+	     [BACKEND_DOCKER] = ENFORCER_##on_docker,                        \
+	     [BACKEND_PODMAN] = ENFORCER_##on_podman },                      \
+	 .scrub = ENFORCER_##on_scrub,                                       \
+	 .note = (why),                                                      \
  },
 #include "backends/controls.def"
 #undef CONTROL

@@ -24,7 +24,7 @@ struct registry_row {
 static const struct registry_row registry[] = {
 	{ "local", &backend_local },
 	{ "docker", &backend_docker },
-	{ "podman", NULL },
+	{ "podman", &backend_podman },
 	{ "singularity", NULL },
 	{ "ssh", NULL },
 	{ "modal", NULL },

@@ -266,6 +266,13 @@ look_at_engines(struct doctor *doctor, const struct host *host)
 		snprintf(path, sizeof(path), "%.200s/podman/podman.sock", runtime);
 		look_for_engine(doctor, host, "engine podman (user)", path);
 	}
+	/* Not started: it would write to its storage. */
+	if (access(host_podman(), X_OK) == 0) {
+		struct doctor_row *program =
+		    doctor_add(doctor, "engine podman (program)", DOCTOR_OK);
+		snprintf(program->detail, sizeof(program->detail), "%.100s is started for each run",
+		    host_podman());
+	}
 	if (doctor->len != before)
 		return;
 	struct doctor_row *row = doctor_add(doctor, "engine", DOCTOR_ABSENT);

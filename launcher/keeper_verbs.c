@@ -204,12 +204,14 @@ sweep_sessions(const char *state_dir, size_t *removed, struct hl_err *err)
 	return 0;
 }
 
+/* A socket, or a program that is started as the engine. */
 static bool
-is_socket(const char *path)
+is_engine(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+	return stat(path, &st) == 0 &&
+	       (S_ISSOCK(st.st_mode) || (S_ISREG(st.st_mode) && access(path, X_OK) == 0));
 }
 
 /* One that we may not speak to has nothing of ours, unless we did before. */
@@ -219,7 +221,7 @@ sweep_engine(const struct host *host, const char *endpoint, bool is_known, size_
 {
 	size_t n = 0;
 
-	if (!is_socket(endpoint))
+	if (!is_engine(endpoint))
 		return 0;
 	int status = engine_sweep(host->helper_path, endpoint, &n, err);
 	*removed += n;

@@ -98,13 +98,15 @@ plan_limits(const struct policy *policy, struct plan *plan)
 /* ------------------------------------------------------------------------------------------------
  * The engine
  */
+
 static int
 plan_endpoint(const struct policy *policy, const struct host *host, struct plan *plan,
     struct hl_err *err)
 {
 	const struct policy_value *value = policy_get(policy, POLICY_DOCKER_ENDPOINT);
-	const char *variable = host_docker_host(host);
-	const char *text = "/var/run/docker.sock";
+	bool is_podman = strcmp(plan->backend, "podman") == 0;
+	const char *variable = is_podman ? NULL : host_docker_host(host);
+	const char *text = is_podman ? host_podman() : "/var/run/docker.sock";
 	const char *source = "the default";
 
 	plan->endpoint_origin = plan_built_in();
@@ -112,6 +114,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 		text = value->text;
 		source = "docker.endpoint";
 		plan->endpoint_origin = value->origin;
+		is_podman = false;
 	} else if (variable != NULL) {
 		text = variable;
 		source = "DOCKER_HOST";
@@ -125,6 +128,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 		err->where = plan->endpoint_origin.where;
 		return hl_err_help(err, "write the socket's absolute path, or unix:// before it");
 	}
+	plan->is_endpoint_program = is_podman;
 	plan->endpoint = strdup(path);
 	return plan->endpoint != NULL ? 0 : hl_err_oom(err);
 }

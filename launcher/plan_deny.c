@@ -325,7 +325,8 @@ add_run(struct deny_list *list, const struct policy *policy, const struct host *
 
 	if (add(list, host->state_dir, &state, err) != 0)
 		return -1;
-	if (plan->endpoint != NULL && add(list, plan->endpoint, &socket, err) != 0)
+	if (plan->endpoint != NULL && !plan->is_endpoint_program &&
+	    add(list, plan->endpoint, &socket, err) != 0)
 		return -1;
 	/* Where DOCKER_CONFIG does not name another it is below a home, and in deny.def. */
 	if (plan->registry_config != NULL && host_variable(host, "DOCKER_CONFIG") != NULL &&

@@ -34,7 +34,11 @@ enum effect {
 static enum backend_id
 id_of(const struct plan *plan)
 {
-	return plan_is_local(plan) ? BACKEND_LOCAL : BACKEND_DOCKER;
+	struct hl_err ignored = { 0 };
+	const struct backend *backend = backend_find(plan->backend, &ignored);
+
+	HL_BUG_ON(backend == NULL); /* the plan has its name from there */
+	return backend->id;
 }
 
 /* May the policy's caller choose that backend? */

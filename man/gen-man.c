@@ -67,9 +67,10 @@ static const struct {
 };
 
 static const struct {
-	const char *name, *local, *scrub, *docker, *note;
+	const char *name, *local, *scrub, *docker, *podman, *note;
 } controls[] = {
-#define CONTROL(symbol, name, local, scrub, docker, note) { name, #local, #scrub, #docker, note },
+#define CONTROL(symbol, name, local, scrub, docker, podman, note) \
+ { name, #local, #scrub, #docker, #podman, note },
 #include "backends/controls.def"
 #undef CONTROL
 };
@@ -230,7 +231,8 @@ put_backends(const char *key)
 		const char *before = "Applied on: ";
 		before = put_backend(before, "local", controls[i].local);
 		before = put_backend(before, "local with isolation scrub", controls[i].scrub);
-		put_backend(before, "docker", controls[i].docker);
+		before = put_backend(before, "docker", controls[i].docker);
+		put_backend(before, "podman", controls[i].podman);
 		puts(".");
 		if (controls[i].note[0] != '\0') {
 			fputs("Elsewhere not: ", stdout);

@@ -28,7 +28,9 @@ enum {
 	IN_MAX = RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX + CHUNK,
 	OUT_MAX = 4 * RUNNER_PAYLOAD_MAX,
 	/* While more than this waits for a host that does not read, we do not read it either. */
-	OUT_FULL = 2 * RUNNER_PAYLOAD_MAX
+	OUT_FULL = 2 * RUNNER_PAYLOAD_MAX,
+	/* Of an end, with a host that says nothing more. */
+	PATIENCE_MS = 2000
 };
 
 enum slot_kind {
@@ -153,9 +155,6 @@ static void
 flush(struct init *init)
 {
 	struct pollfd fd = { .fd = init->out_fd, .events = POLLOUT };
-	enum {
-		PATIENCE_MS = 2000
-	};
 
 	while (init->out.len > 0 && !init->out.failed) {
 		size_t before = init->out.len;
@@ -163,6 +162,21 @@ flush(struct init *init)
 		if (init->out.len == before && poll(&fd, 1, PATIENCE_MS) <= 0)
 			break;
 	}
+}
+
+/* What the host sends us to the end is taken and not read: podman drops what it has not handed on
+ * of a container's output when it cannot write to its input, and credit for that output is under
+ * way. The host ends the stream as soon as it has our last word. */
+static void
+linger(const struct init *init)
+{
+	struct pollfd fd = { .fd = init->in_fd, .events = POLLIN };
+	char bytes[512];
+	ssize_t n = 1;
+
+	while (init->is_stdio && n > 0 && poll(&fd, 1, PATIENCE_MS) > 0)
+		n = read(init->in_fd, bytes, sizeof(bytes));
+	explicit_bzero(bytes, sizeof(bytes));
 }
 
 /* An engine that stops a container sends pid 1 a TERM from outside its namespace: sender 0. That is
@@ -337,5 +351,6 @@ init_run(struct init *init)
 	flush(init);
 	/* As pid 1 our own end is everybody's; elsewhere it has to be made. */
 	tree_end(init);
+	linger(init);
 	return init->exit_code;
 }

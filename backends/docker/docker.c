@@ -30,7 +30,7 @@ struct docker_run {
 	struct backend_early *early;
 	char name[DOCKER_NAME_SIZE];
 	char run_id[HL_ULID_SIZE];
-	char *helper_path, *endpoint;
+	char *helper_path, *endpoint, *oom_file;
 	uint64_t memory; /* for the message, 0 = no limit */
 };
 
@@ -42,6 +42,7 @@ run_free(struct docker_run *run)
 	docker_early_end(run->early);
 	free(run->helper_path);
 	free(run->endpoint);
+	free(run->oom_file);
 	free(run);
 }
 
@@ -226,8 +227,11 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 		status = docker_helper_start_container(&run->early->helper, &pid, err);
 	if (status == 0)
 		status = docker_read_back(plan, wanted, pid, created.id, err);
-	if (status == 0)
+	if (status == 0) {
 		sandbox->id = strdup(created.id);
+		if (run->memory != 0)
+			run->oom_file = docker_oom_file(pid, created.id);
+	}
 	sandbox->limits_applied = wanted;
 	hl_strv_done(&created.warnings);
 	return status;
@@ -382,11 +386,14 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 	if (run == NULL)
 		return 0;
 	sandbox->private_data = NULL;
+	/* The runner is still there, and its control group with it. */
+	bool has_oom = docker_oom_happened(run->oom_file);
 	if (sandbox->stream >= 0)
 		(void)shutdown(sandbox->stream,
 		    SHUT_RDWR); /* the runner ends when its stream does */
 	int status = docker_helper_stop(&run->early->helper, &end, err);
 	if (status == 0) {
+		end.flags |= has_oom ? ENGINE_END_OOM : 0;
 		status = judge_end(run, &end, err);
 	} else if (run->early->helper.peer.is_broken) {
 		struct hl_err second = { 0 };
@@ -399,13 +406,13 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 	return status;
 }
 
-const struct backend backend_docker = {
-	.name = "docker",
-	.id = BACKEND_DOCKER,
-	.reach = docker_early_begin,
-	.abandon = docker_early_end,
-	.lower = docker_lower,
-	.probe = docker_probe,
-	.start = docker_start,
-	.stop = docker_stop,
-};
+/* What differs between the two is in dialect.c. */
+#define BACKEND(word, symbol)                                                \
+ {                                                                           \
+  .name = (word), .id = BACKEND_##symbol, .reach = docker_early_begin,       \
+  .abandon = docker_early_end, .lower = docker_lower, .probe = docker_probe, \
+  .start = docker_start, .stop = docker_stop,                                \
+ }
+
+const struct backend backend_docker = BACKEND("docker", DOCKER);
+const struct backend backend_podman = BACKEND("podman", PODMAN);

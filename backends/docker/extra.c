@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/docker/dialect.h"
 #include "backends/docker/docker.h"
 #include "backends/docker/settings.h"
 
@@ -22,13 +23,13 @@ struct extra {
 };
 
 static bool
-find_option(const char *arg, struct extra *ret_extra)
+find_option(const struct docker_dialect *dialect, const char *arg, struct extra *ret_extra)
 {
 	size_t len = strcspn(arg, "=");
 
 	for (unsigned id = 0; id < DOCKER_OPTION_MAX; id++) {
 		const struct docker_option *row = docker_option((enum docker_option_id)id);
-		if ((row->engines & DOCKER_ENGINES_DOCKER) == 0 || strlen(row->flag) != len ||
+		if ((row->engines & dialect->engine) == 0 || strlen(row->flag) != len ||
 		    memcmp(row->flag, arg, len) != 0)
 			continue;
 		*ret_extra = (struct extra){
@@ -163,9 +164,7 @@ add_number(struct docker_settings *settings, const struct extra *extra)
 static int
 add_extra(struct docker_settings *settings, const struct extra *extra)
 {
-	const char *path = extra->row->json;
-
-	if (path[0] == '\0' || path[0] == '?')
+	if (!settings->dialect->has_place(extra->option, extra->value))
 		return -1;
 	switch (extra->row->kind) {
 	case DOCKER_KIND_BOOL:
@@ -200,7 +199,8 @@ docker_extra_fill(struct docker_settings *settings, const struct plan *plan, str
 {
 	for (size_t i = 0; i < plan->engine_args.len; i++) {
 		struct extra extra;
-		if (!find_option(plan->engine_args.v[i], &extra) || add_extra(settings, &extra) < 0)
+		if (!find_option(settings->dialect, plan->engine_args.v[i], &extra) ||
+		    add_extra(settings, &extra) < 0)
 			return hl_err_set(err, HLB_62,
 			    "engine argument '%.*s' has no form in the engine's API",
 			    (int)strcspn(plan->engine_args.v[i], "="), plan->engine_args.v[i]);

@@ -5,6 +5,7 @@
 #include "backends/docker/helper.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,8 @@ put_open(struct hl_buf *request, const struct plan *plan)
 	hl_wire_put_u8(request, (uint8_t)plan->pull);
 	hl_wire_put_string(request, plan->registry_config);
 	hl_wire_put_strv(request, &plan->registry_env);
+	hl_wire_put_string(request, plan->backend != NULL ? plan->backend : "");
+	hl_wire_put_u8(request, plan->is_endpoint_program ? 1 : 0);
 }
 
 static int
@@ -163,7 +166,12 @@ docker_helper_reach(struct docker_helper *helper, const char *path, const char *
     struct docker_opened *ret_opened, struct hl_err *err)
 {
 	HL_AUTO_FREE char *copy = strdup(endpoint);
-	const struct plan plan = { .endpoint = copy, .cancel_fd = -1 };
+	struct stat st;
+	const struct plan plan = {
+		.endpoint = copy,
+		.is_endpoint_program = stat(endpoint, &st) == 0 && S_ISREG(st.st_mode),
+		.cancel_fd = -1,
+	};
 
 	if (copy == NULL)
 		return hl_err_oom(err);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/docker/dialect.h"
 #include "backends/docker/docker.h"
 #include "backends/docker/protocol.h"
 #include "backends/docker/settings.h"
@@ -325,6 +326,23 @@ add_identity(struct docker_settings *settings, const struct plan *plan)
 	add_flag(settings, DOCKER_NO_HEALTHCHECK, true, &built_in);
 }
 
+/* What the policy says of it is said already. */
+static void
+add_fixed(struct docker_settings *settings)
+{
+	const struct docker_dialect *dialect = settings->dialect;
+
+	for (size_t i = 0; i < dialect->fixed_len; i++) {
+		const struct docker_fixed *fixed = &dialect->fixed[i];
+		bool is_said = false;
+		for (size_t at = 0; at < settings->len && !is_said; at++)
+			is_said = settings->items[at].option == fixed->option &&
+				  strcmp(settings->items[at].text, fixed->text) == 0;
+		if (!is_said)
+			add_number(settings, fixed->option, fixed->text, fixed->number, &built_in);
+	}
+}
+
 char *
 docker_runner_path(const struct plan *plan)
 {
@@ -373,6 +391,7 @@ int
 docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
     const struct docker_facts *facts, struct hl_err *err)
 {
+	settings->dialect = docker_dialect(plan);
 	if (check_image(plan, err) < 0)
 		return -1;
 	if (plan->user_kind != PLAN_USER_IMAGE && plan->uid == 0 && !plan->allow_root)
@@ -388,6 +407,7 @@ docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
 	add_network(settings, plan);
 	docker_settings_add(settings, DOCKER_IPC, "private", &built_in);
 	add_limits(settings, plan, facts);
+	add_fixed(settings);
 	add_runner(settings, plan);
 	if (docker_mounts_fill(settings, plan, err) < 0 ||
 	    docker_extra_fill(settings, plan, err) < 0)
@@ -426,9 +446,11 @@ docker_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_err
 	int status = docker_settings_fill(&settings, plan, NULL, err);
 
 	if (status == 0) {
-		hl_strv_add(argv, "docker");
-		hl_strv_add(argv, "-H");
-		hl_strv_addf(argv, "unix://%s", plan->endpoint);
+		hl_strv_add(argv, settings.dialect->name);
+		if (!plan->is_endpoint_program) {
+			hl_strv_add(argv, settings.dialect->address);
+			hl_strv_addf(argv, "unix://%s", plan->endpoint);
+		}
 		hl_strv_add(argv, "run");
 		for (size_t i = 0; i < settings.len; i++)
 			docker_setting_argv(&settings.items[i], argv);

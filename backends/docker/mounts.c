@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/docker/dialect.h"
 #include "backends/docker/docker.h"
 #include "backends/docker/settings.h"
 
@@ -210,10 +211,17 @@ add_tmpfs(struct docker_settings *settings, const struct plan *plan, const struc
 		OWNER_ONLY = 0700
 	};
 	bool is_users = (tmpfs->mode & ANY_USER_WRITES) != 0 || tmpfs->mode == OWNER_ONLY;
+	bool has_owner = plan->user_kind != PLAN_USER_IMAGE && settings->dialect->has_tmpfs_owner;
 	struct hl_buf options;
 
 	if (check_target(tmpfs->dst, err) < 0)
 		return -1;
+	if (tmpfs->mode == OWNER_ONLY && !settings->dialect->has_tmpfs_owner &&
+	    (plan->user_kind == PLAN_USER_IMAGE || plan->uid != 0)) {
+		hl_err_set(err, HLB_58, "%s cannot give the tmpfs '%s' to the command's user",
+		    settings->dialect->name, tmpfs->dst);
+		return hl_err_help(err, "write its mode as 1777: no other user is inside");
+	}
 	/* The client splits at the first colon. */
 	if (strchr(tmpfs->dst, ':') != NULL)
 		return hl_err_set(err, HLB_58, "a tmpfs cannot be mounted at '%s': it has a colon",
@@ -225,8 +233,9 @@ add_tmpfs(struct docker_settings *settings, const struct plan *plan, const struc
 	else
 		hl_buf_puts(&options, "size=50%"); /* tmpfs(5): the kernel's default */
 	hl_buf_putf(&options, ",mode=%04o", tmpfs->mode);
-	if (is_users && plan->user_kind != PLAN_USER_IMAGE)
+	if (is_users && has_owner)
 		hl_buf_putf(&options, ",uid=%u,gid=%u", plan->uid, plan->gid);
+	hl_buf_puts(&options, settings->dialect->tmpfs);
 	struct docker_setting *setting =
 	    docker_settings_add(settings, DOCKER_TMPFS, tmpfs->dst, &tmpfs->origin);
 	setting->other = hl_buf_take(&options);
@@ -239,13 +248,15 @@ add_tmpfs(struct docker_settings *settings, const struct plan *plan, const struc
 static int
 add_home_tmpfs(struct docker_settings *settings, const struct plan *plan, struct hl_err *err)
 {
-	/* The image's user has no number yet: then a private file system that any user may write.
-	 */
+	/* The image's user has no number yet, and an engine may know no owner of a tmpfs: then a
+	 * private file system that any user may write. */
+	bool has_owner = plan->user_kind != PLAN_USER_IMAGE &&
+			 (settings->dialect->has_tmpfs_owner || plan->uid == 0);
 	struct plan_tmpfs home = {
 		.dst = plan->home.path,
 		.size = plan->home.size,
 		.is_exec = true,
-		.mode = plan->user_kind == PLAN_USER_IMAGE ? 01777 : 0700,
+		.mode = has_owner ? 0700 : 01777,
 		.origin = plan->home.origin,
 	};
 

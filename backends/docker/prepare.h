@@ -22,6 +22,12 @@ int docker_remember_endpoint(const struct plan *plan, struct hl_err *err) HL_MUS
 int docker_read_back(const struct plan *plan, uint32_t wanted, uint32_t pid, const char *container,
     struct hl_err *err) HL_MUST_CHECK;
 
+/* Where the kernel counts what it killed for the container's memory limit, heap; NULL = not to be
+ * known. */
+char *docker_oom_file(uint32_t pid, const char *container) HL_MUST_CHECK;
+/* Whether it has killed; while there is a process in the container. NULL allowed. */
+bool docker_oom_happened(const char *path);
+
 /* probe.c */
 int docker_probe(const struct plan *plan, struct control_gaps *ret_gaps,
     struct hl_err *err) HL_MUST_CHECK;

@@ -11,7 +11,8 @@
 
 enum engine_message {
 	/* string endpoint, string image ("" = none), u8 enum plan_pull, and for a pull: string
-	 * config.json ("" = none), strv environment of the programs that it names */
+	 * config.json ("" = none), strv environment of the programs that it names; string name of
+	 * the engine ("" = any), u8 endpoint is a program */
 	ENGINE_OPEN = 1,
 	ENGINE_OPENED,  /* struct engine_facts, in its order */
 	ENGINE_CREATE,  /* string name, string body */

@@ -165,3 +165,45 @@ docker_read_back(const struct plan *plan, uint32_t wanted, uint32_t pid, const c
 	hl_buf_done(&cgroup);
 	return status;
 }
+
+/* ------------------------------------------------------------------------------------------------
+ * Kills for memory: podman 4.3 looks for what its monitor says of it where that does not write it
+ */
+char *
+docker_oom_file(uint32_t pid, const char *container)
+{
+	HL_AUTO(hl_buf_done) struct hl_buf cgroup = { 0 };
+	char path[64], *file = NULL;
+	bool is_v2 = false;
+
+	if (pid == 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
+	hl_buf_init(&cgroup, PROC_FILE_MAX);
+	if (read_text(path, &cgroup) != 0)
+		return NULL;
+	char *group HL_AUTO_FREE = find_group(cgroup.data, &files[0], container, &is_v2);
+	if (group == NULL ||
+	    asprintf(&file, "%s/%s", group, is_v2 ? "memory.events" : "memory.oom_control") < 0)
+		return NULL;
+	return file;
+}
+
+bool
+docker_oom_happened(const char *path)
+{
+	static const char key[] = "oom_kill ";
+	HL_AUTO(hl_buf_done) struct hl_buf text = { 0 };
+
+	hl_buf_init(&text, PROC_FILE_MAX);
+	if (path == NULL || read_text(path, &text) != 0)
+		return false;
+	for (const char *line = text.data; line != NULL && *line != '\0';) {
+		if (strncmp(line, key, sizeof(key) - 1) == 0)
+			return line[sizeof(key) - 1] != '0';
+		line = strchr(line, '\n');
+		if (line != NULL)
+			line++;
+	}
+	return false;
+}

@@ -1,23 +1,19 @@
 /*
- * One list, two printers: the client's command line and the API's body. A row of options.def says
- * what an option is called in each; the few whose value has a form of its own (mount, tmpfs,
- * ulimit) are spelled here, once for either side.
+ * The list of settings, and its printer as the client's command line, which docker and podman read
+ * alike. The bodies of the APIs are printed by body.c and spec.c.
  */
 #include "backends/docker/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/docker/dialect.h"
 #include "backends/docker/docker.h"
-#include "backends/docker/protocol.h"
 
 #include "base/banned.h"
 
-/* Without "m": nobody makes nodes of it. */
-#define DEVICE_RIGHTS "rw"
-
 enum {
-	SPEC_BODY_MAX = 256 * 1024
+	VALUE_MAX = 256 * 1024
 };
 
 void
@@ -98,7 +94,7 @@ put_object_value(const struct docker_setting *setting, struct hl_buf *out)
 		return;
 	}
 	if (setting->option == DOCKER_DEVICE) {
-		hl_buf_putf(out, "%s:%s:" DEVICE_RIGHTS, setting->other, setting->text);
+		hl_buf_putf(out, "%s:%s:" DOCKER_DEVICE_RIGHTS, setting->other, setting->text);
 		return;
 	}
 	HL_BUG_ON(setting->option != DOCKER_MOUNT);
@@ -147,7 +143,7 @@ docker_setting_argv(const struct docker_setting *setting, struct hl_strv *argv)
 		hl_strv_addf(argv, "%s=%s", row->flag, setting->number != 0 ? "true" : "false");
 		return;
 	}
-	hl_buf_init(&value, SPEC_BODY_MAX);
+	hl_buf_init(&value, VALUE_MAX);
 	docker_setting_value(setting, &value);
 	if (value.failed)
 		argv->failed = true;
@@ -159,206 +155,12 @@ docker_setting_argv(const struct docker_setting *setting, struct hl_strv *argv)
 /* ------------------------------------------------------------------------------------------------
  * The API's body
  */
-static void
-json_object_value(const struct docker_setting *setting, struct hl_json *json)
-{
-	hl_json_object(json);
-	if (setting->option == DOCKER_MOUNT) {
-		hl_json_key(json, "Type");
-		hl_json_string(json, "bind");
-		hl_json_key(json, "Source");
-		hl_json_string(json, setting->other);
-		hl_json_key(json, "Target");
-		hl_json_string(json, setting->text);
-		if (setting->number != 0) {
-			hl_json_key(json, "ReadOnly");
-			hl_json_bool(json, true);
-		}
-		hl_json_key(json, "BindOptions");
-		hl_json_object(json);
-		hl_json_key(json, "NonRecursive");
-		hl_json_bool(json, true);
-		hl_json_end_object(json);
-	} else if (setting->option == DOCKER_DEVICE) {
-		hl_json_key(json, "PathOnHost");
-		hl_json_string(json, setting->other);
-		hl_json_key(json, "PathInContainer");
-		hl_json_string(json, setting->text);
-		hl_json_key(json, "CgroupPermissions");
-		hl_json_string(json, DEVICE_RIGHTS);
-	} else {
-		hl_json_key(json, "Name");
-		hl_json_string(json, setting->text);
-		hl_json_key(json, "Hard");
-		hl_json_u64(json, setting->number);
-		hl_json_key(json, "Soft");
-		hl_json_u64(json, setting->number);
-	}
-	hl_json_end_object(json);
-}
-
-/* All settings of one option: the value behind its key. */
-static void
-json_values(const struct docker_settings *settings, enum docker_option_id option,
-    struct hl_json *json)
-{
-	enum docker_kind kind = docker_option(option)->kind;
-	bool is_object = kind == DOCKER_KIND_MAP || option == DOCKER_TMPFS;
-	bool is_array = !is_object && (kind == DOCKER_KIND_LIST || kind == DOCKER_KIND_OBJECT);
-
-	if (is_object)
-		hl_json_object(json);
-	if (is_array)
-		hl_json_array(json);
-	for (size_t i = 0; i < settings->len; i++) {
-		const struct docker_setting *setting = &settings->items[i];
-		if (setting->option != option)
-			continue;
-		if (is_object) {
-			hl_json_key(json, setting->text);
-			hl_json_string(json, setting->other);
-		} else if (kind == DOCKER_KIND_OBJECT) {
-			json_object_value(setting, json);
-		} else if (kind == DOCKER_KIND_BOOL && option == DOCKER_NO_HEALTHCHECK) {
-			hl_json_raw(json, "[\"NONE\"]"); /* "Test": there is none */
-		} else if (kind == DOCKER_KIND_BOOL) {
-			hl_json_bool(json, setting->number != 0);
-		} else if (kind == DOCKER_KIND_NANO) {
-			hl_json_u64(json, setting->number * 1000000);
-		} else if (kind == DOCKER_KIND_INT || kind == DOCKER_KIND_BYTES) {
-			hl_json_u64(json, setting->number);
-		} else {
-			hl_json_string(json,
-			    setting->other != NULL ? setting->other : setting->text);
-		}
-	}
-	if (is_array)
-		hl_json_end_array(json);
-	if (is_object)
-		hl_json_end_object(json);
-}
-
-static int
-compare_paths(const void *a, const void *b)
-{
-	const enum docker_option_id *left = a, *right = b;
-
-	return strcmp(docker_option(*left)->json, docker_option(*right)->json);
-}
-
-/* The options that occur and are part of a body, sorted by their path. */
-static size_t
-used_options(const struct docker_settings *settings, bool with_labels,
-    enum docker_option_id used[DOCKER_OPTION_MAX])
-{
-	bool occurs[DOCKER_OPTION_MAX] = { false };
-	size_t n = 0;
-
-	for (size_t i = 0; i < settings->len; i++)
-		occurs[settings->items[i].option] = true;
-	for (unsigned option = 0; option < DOCKER_OPTION_MAX; option++) {
-		const char *path = docker_option((enum docker_option_id)option)->json;
-		if (!occurs[option] || path[0] == '\0' || path[0] == '?')
-			continue;
-		if (option == DOCKER_LABEL && !with_labels)
-			continue;
-		used[n++] = (enum docker_option_id)option;
-	}
-	qsort(used, n, sizeof(used[0]), compare_paths);
-	return n;
-}
-
-/* How many leading components two paths share, the last component of either not counted. */
-static size_t
-shared_depth(const char *a, const char *b)
-{
-	size_t depth = 0;
-
-	for (; *a != '\0' && *a == *b; a++, b++) {
-		if (*a == '.')
-			depth++;
-	}
-	return depth;
-}
-
-/* Opens the objects of path from the part behind the shared ones on; returns the last component. */
-static const char *
-open_objects(struct hl_json *json, const char *path, size_t shared, size_t *depth)
-{
-	const char *part = path;
-	const char *dot;
-
-	for (size_t skip = 0; skip < shared; skip++)
-		part = strchr(part, '.') + 1;
-	while ((dot = strchr(part, '.')) != NULL) {
-		char key[64];
-		size_t len = (size_t)(dot - part);
-		HL_BUG_ON(len >= sizeof(key));
-		memcpy(key, part, len);
-		key[len] = '\0';
-		hl_json_key(json, key);
-		hl_json_object(json);
-		part = dot + 1;
-		(*depth)++;
-	}
-	return part;
-}
-
-/* What the client sets for `run -i` and has no option of its own. */
-static void
-put_fixed(struct hl_json *json, const char *image)
-{
-	static const char *const streams[] = { "AttachStdin", "AttachStdout", "AttachStderr",
-		"StdinOnce" };
-
-	hl_json_key(json, "Image");
-	hl_json_string(json, image);
-	hl_json_key(json, "Cmd");
-	hl_json_array(json);
-	hl_json_string(json, RUNNER_STDIO);
-	hl_json_end_array(json);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(streams); i++) {
-		hl_json_key(json, streams[i]);
-		hl_json_bool(json, true);
-	}
-	hl_json_key(json, "Tty");
-	hl_json_bool(json, false);
-}
-
-static void
-put_body(const struct docker_settings *settings, const char *image, bool with_labels,
-    struct hl_buf *out)
-{
-	enum docker_option_id used[DOCKER_OPTION_MAX];
-	size_t n = used_options(settings, with_labels, used);
-	const char *before = "";
-	size_t depth = 0;
-	struct hl_json json;
-
-	hl_json_init(&json, out);
-	hl_json_object(&json);
-	put_fixed(&json, image);
-	for (size_t i = 0; i < n; i++) {
-		const char *path = docker_option(used[i])->json;
-		size_t shared = shared_depth(path, before);
-		for (; depth > shared; depth--)
-			hl_json_end_object(&json);
-		const char *key = open_objects(&json, path, shared, &depth);
-		hl_json_key(&json, key);
-		json_values(settings, used[i], &json);
-		before = path;
-	}
-	for (; depth > 0; depth--)
-		hl_json_end_object(&json);
-	hl_json_end_object(&json);
-	if (settings->failed)
-		out->failed = true;
-}
-
 void
 docker_settings_body(const struct docker_settings *settings, const char *image, struct hl_buf *out)
 {
-	put_body(settings, image, true, out);
+	settings->dialect->body(settings, image, true, out);
+	if (settings->failed)
+		out->failed = true;
 }
 
 void
@@ -367,8 +169,8 @@ docker_settings_spec(const struct docker_settings *settings, const char *image,
 {
 	struct hl_buf body;
 
-	hl_buf_init(&body, SPEC_BODY_MAX);
-	put_body(settings, image, false, &body);
+	hl_buf_init(&body, VALUE_MAX);
+	settings->dialect->body(settings, image, false, &body);
 	hl_sha256_text(body.data, body.len, text);
 	hl_buf_done(&body);
 }

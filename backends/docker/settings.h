@@ -29,7 +29,10 @@ enum {
 	DOCKER_SETTINGS_MAX = 2048
 };
 
+struct docker_dialect;
+
 struct docker_settings {
+	const struct docker_dialect *dialect; /* of the plan that they are filled from */
 	struct docker_setting *items;
 	size_t len, capacity;
 	bool failed; /* sticky: memory or the maximum */
@@ -77,6 +80,9 @@ int docker_seccomp_json(const struct plan *plan, char **ret_json, struct hl_err 
 char *docker_seccomp_path(const struct plan *plan, const char *json) HL_MUST_CHECK;
 /* Of the runner on this host; where we carry it, below the state directory, by its digest. */
 char *docker_runner_path(const struct plan *plan) HL_MUST_CHECK;
+
+/* What a device may be used for: without "m", nobody makes nodes of it. */
+#define DOCKER_DEVICE_RIGHTS "rw"
 
 #define DOCKER_RUNNER_TARGET "/.hermes-runner"
 #define DOCKER_NAME_PREFIX   "hermes-launch-"

@@ -8,7 +8,7 @@
 #include "backends/docker/helper.h"
 #include "backends/docker/settings.h"
 
-extern const struct backend backend_docker;
+extern const struct backend backend_docker, backend_podman;
 
 enum {
 	DOCKER_OWNER_SIZE = 128

@@ -12,6 +12,11 @@
 
 docker_dir=
 docker_pid=
+docker_kept=() # where the engine keeps what it knows of a container
+docker_words="docker -H" # how explain names the engine's socket
+docker_remove=(rm -f) # at once
+docker_home_mode=700 # of the private home
+docker_registry= # before the names of imported images
 
 docker_missing()
 {
@@ -29,9 +34,15 @@ docker_missing()
 	return 1
 }
 
+# docker_client COMMAND...: the engine's client as it is called, without the tests' caller's own settings
+docker_client()
+{
+	DOCKER_CONFIG="$docker_dir/config" "$@"
+}
+
 docker_cli()
 {
-	DOCKER_CONFIG="$docker_dir/config" docker -H "unix://$docker_socket" "$@"
+	docker_client docker -H "unix://$docker_socket" "$@"
 }
 
 docker_try()
@@ -57,6 +68,7 @@ docker_up()
 	docker_dir=$1
 	docker_socket=$docker_dir/docker.sock
 	docker_data=$docker_dir/data
+	docker_kept=("$docker_data/containers")
 	mkdir -p "$docker_dir/config" "$docker_data" "$docker_dir/exec"
 	printf '%s\n' "${docker_daemon:-{\}}" >"$docker_dir/daemon.json"
 	for driver in overlay2 vfs; do
@@ -114,7 +126,7 @@ docker_begin()
 docker_policy()
 {
 	{
-		printf 'version: 1\nid: test/%s\nbackends: [docker]\n' "$1"
+		printf 'version: 1\nid: test/%s\nbackends: [%s]\n' "$1" "${ENGINE:-docker}"
 		printf 'docker: {endpoint: %s}\n' "$docker_socket"
 		printf 'image: {default: hl-test:1, digest: false, pull: never}\n'
 		cat
@@ -143,6 +155,7 @@ docker_image()
 {
 	local name=$1 root=$docker_dir/root applet
 	mkdir -p "$root"/{bin,etc,tmp,dev,proc,sys,work}
+	chmod 1777 "$root/tmp"
 	cp "$(command -v busybox)" "$root/bin/busybox"
 	cp "$(command -v bash-static || echo /bin/bash-static)" "$root/bin/bash"
 	for applet in $("$root/bin/busybox" --list); do
@@ -152,6 +165,6 @@ docker_image()
 		>"$root/etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 	tar -C "$root" -c . | docker_cli import --change 'ENV FROM_IMAGE=yes' \
-		--change 'ENV PATH=/bin' --change 'CMD ["/bin/sh"]' - "$name" >/dev/null
+		--change 'ENV PATH=/bin' --change 'CMD ["/bin/sh"]' - "$docker_registry$name" >/dev/null 2>&1
 	rm -rf "$root"
 }

@@ -29,6 +29,8 @@ check build/launch/base/raw.o
 # Behind fork(2), not clone(2): calls of signal-safety(7) only.
 check build/launch/base/peer_child.o __errno_location setsid dup2 dup3 syscall signal sigemptyset \
 	sigprocmask write execve _exit
+check build/obj/backends/docker/engine/service_child.o __errno_location setsid prctl getppid chdir dup2 dup3 \
+	syscall getpid signal sigemptyset sigprocmask execve write _exit
 # The same beside the runner's loop: texts are looked at, nothing else of libc is called.
 check build/musl/base/raw.o
 for part in child supervisor; do

@@ -5,8 +5,8 @@
 # shellcheck disable=SC2016
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 docker_begin
 
 base=$(docker_policy base <<'Y'

@@ -3,8 +3,8 @@
 # outlives its launcher.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 docker_begin
 
 base=$(docker_policy base <<'Y'
@@ -46,6 +46,7 @@ status_is "the same engine, awake (sibling)" 0 as root "$LAUNCH" --policy "$base
 
 # --- the image by its id
 id=$(docker_cli image inspect --format '{{.Id}}' hl-test:1)
+id=sha256:${id#sha256:} # which podman leaves out
 by_id=$(sed -e "s|hl-test:1|$id|" -e 's|digest: false|digest: true|' "$base" | policy by-id)
 status_is "an image by its id" 0 as root "$LAUNCH" --policy "$by_id" -- true
 user_image=$(sed 's|user: "1000:1000"|user: image|' "$base" | policy user-image)
@@ -93,7 +94,7 @@ is "and leaves nothing" "$(docker_ours)" ''
 
 # The container taken away behind our back
 begin
-docker_cli rm -f "$(docker_ours)" >/dev/null
+docker_cli "${docker_remove[@]}" "$(docker_ours)" >/dev/null
 wait "$launcher"
 is "U64 a container that was taken away ends the run" "$?" 125
 status_is "U64 and the next one is fine" 0 as root "$LAUNCH" --policy "$base" -- true

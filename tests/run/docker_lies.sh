@@ -4,8 +4,8 @@
 # before the command is started, and each has its sibling, the same run without the change.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 
 lie=$TMP/lie
 cat >"$TMP/liar" <<Y
@@ -41,6 +41,8 @@ with open(sys.argv[1]) as file:
 with open(path, "w") as file:
     json.dump(config, file)
 Y
+# shellcheck disable=SC2034
+podman_runtime=$TMP/liar
 docker_daemon='{"runtimes": {"liar": {"path": "'$TMP/liar'"}}, "default-runtime": "liar"}'
 docker_begin
 
@@ -141,7 +143,7 @@ fi
 
 # --- a volume that the image brings is no mount of the policy's
 container=$(docker_cli create hl-test:1 true)
-docker_cli commit --change 'VOLUME /data' "$container" hl-volume:1 >/dev/null
+docker_cli commit --change 'VOLUME /data' "$container" "${docker_registry}hl-volume:1" >/dev/null 2>&1
 docker_cli rm "$container" >/dev/null
 volume=$(sed 's|hl-test:1|hl-volume:1|' "$base" | policy volume)
 status_is "U50 a volume of the image is refused" 125 as root "$LAUNCH" --policy "$volume" -- true

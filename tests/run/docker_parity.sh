@@ -3,8 +3,8 @@
 # through the API, and the engine's inspection of both, compared.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 docker_begin
 
 mkdir -p "$TMP/work.root" "$TMP/m/a,b"
@@ -14,7 +14,8 @@ import json, sys
 
 # What differs by nature: names, times, labels of the run, the image by name or by id, and what the
 # client itself adds.
-SKIP = {"RestartPolicy", "Labels", "Image", "ConsoleSize", "MemorySwappiness", "ContainerIDFile"}
+SKIP = {"RestartPolicy", "Labels", "Image", "ConsoleSize", "MemorySwappiness", "ContainerIDFile",
+        "CreateCommand", "Annotations"}
 EMPTY = (None, [], {}, "", 0, False)
 
 def settle(value):
@@ -26,11 +27,17 @@ def settle(value):
 
 def load(path):
     item = json.load(open(path))[0]
+    host = item["HostConfig"]
+    # Options of a bind in any order.
+    host["Binds"] = [b.rpartition(":")[::2] for b in host.get("Binds") or []]
+    host["Binds"] = [[place, sorted(options.split(","))] for place, options in host["Binds"]]
+    # A path here is a note of podman's client to itself.
+    host["SecurityOpt"] = [o for o in host.get("SecurityOpt") or [] if not o.startswith("seccomp=/")]
     return {part: {k: settle(v) for k, v in item[part].items() if k not in SKIP}
             for part in ("HostConfig", "Config")}
 
 a, b = load(sys.argv[1]), load(sys.argv[2])
-body = json.load(open(sys.argv[3]))
+body = json.load(open(sys.argv[3])) or {}  # podman's request has no such part
 bad = 0
 for part in ("HostConfig", "Config"):
     for key in sorted(set(a[part]) | set(b[part])):
@@ -38,7 +45,7 @@ for part in ("HostConfig", "Config"):
         if x != y and not (x in EMPTY and y in EMPTY):
             print(part, key, x, y)
             bad += 1
-lowered = set(body["HostConfig"]) - {"Labels"}
+lowered = set(body.get("HostConfig", ())) - {"Labels"}
 missing = lowered - set(a["HostConfig"])
 print("lowered", len(lowered), "missing", sorted(missing))
 sys.exit(1 if bad or missing else 0)
@@ -48,16 +55,16 @@ parity() {
 	local name=$1 policy=$2 api cli names
 	# The limits are tried once, in a container of their own, which is not the one to look at.
 	status_is "$name: a run" 0 as root "$LAUNCH" --policy "$policy" -- true
-	as root "$LAUNCH" --policy "$policy" -- sleep 4 >/dev/null 2>"$TMP/err" &
+	as root "$LAUNCH" --policy "$policy" -- sleep 8 >/dev/null 2>"$TMP/err" &
 	api=$!
 	wait_until 10 docker_is_running || { fail "$name: the API's container" "$(cat "$TMP/err")"; return; }
 	names=$(docker_ours)
 	docker_cli inspect "$names" >"$TMP/api.json"
 	wait "$api"
 
-	mapfile -t argv < <(as root "$LAUNCH" explain --format argv --policy "$policy" -- sleep 4)
-	is "$name: one argument a line" "${argv[0]} ${argv[1]} ${argv[2]}" "docker -H unix://$docker_socket"
-	as root "$LAUNCH" explain --format json --policy "$policy" -- sleep 4 >"$TMP/explain.json"
+	mapfile -t argv < <(as root "$LAUNCH" explain --format argv --policy "$policy" -- sleep 8)
+	is "$name: one argument a line" "${argv[0]} ${argv[1]} ${argv[2]}" "$docker_words unix://$docker_socket"
+	as root "$LAUNCH" explain --format json --policy "$policy" -- sleep 8 >"$TMP/explain.json"
 	python3 -c 'import json,sys
 def find(v):
     if isinstance(v, dict):
@@ -68,7 +75,7 @@ def find(v):
         if f: return f
 print(json.dumps(find(json.load(sys.stdin))))' <"$TMP/explain.json" >"$TMP/body.json"
 	mkfifo "$TMP/fifo"
-	DOCKER_CONFIG=$docker_dir/config "${argv[@]}" <"$TMP/fifo" >"$TMP/cli.out" 2>"$TMP/cli.err" &
+	docker_client "${argv[@]}" <"$TMP/fifo" >"$TMP/cli.out" 2>"$TMP/cli.err" &
 	cli=$!
 	exec 9>"$TMP/fifo"
 	wait_until 10 docker_is_running || fail "$name: the client's container" "$(cat "$TMP/cli.err")"

@@ -5,8 +5,8 @@
 # shellcheck disable=SC2016
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 docker_begin
 
 base=$(docker_policy base <<'Y'
@@ -69,7 +69,7 @@ status_is "U28 noexec where it says not" 126 \
 status_is "U29 a private file system can be written by its user" 0 run -- touch /scratch/a /tmp/a
 status_is "U29 one that is for root cannot" 1 run -- touch /run/a
 status_is "a size is a limit" 1 run -- sh -c 'head -c 33554432 /dev/zero >/scratch/a'
-status_is "the home is there and is private" 0 run -- sh -c 'cd && touch a && [ "$(stat -c %a .)" = 700 ]'
+status_is "the home is there and is private" 0 run -- sh -c 'cd && touch a && [ "$(stat -c %a .)" = '"$docker_home_mode ]"
 for cwd in "$TMP/work.root/none" rel/x '/workspace/..???' /proc/self/fd/7; do
 	status_is "U38 U40 a working directory that is none: $cwd" 125 run --cwd "$cwd" -- true
 done
@@ -182,11 +182,13 @@ for file in /proc/[0-9]*/cmdline; do
 	{ tr '\0' ' ' <"$file"; } 2>/dev/null
 	echo
 done >"$TMP/cmdlines"
-grep -rl S3CRET-777 "$docker_data/containers" "$docker_dir/log" >"$TMP/found" 2>/dev/null
+ls -d "${docker_kept[@]}" "$docker_dir/log" >"$TMP/kept" 2>&1
+grep -rl S3CRET-777 "${docker_kept[@]}" "$docker_dir/log" >"$TMP/found" 2>/dev/null
 wait "$pid"
 unset GITLAB_TOKEN
 is "U20 U92 the command has the value, process 1 has not" "$(cat "$TMP/secret.out")" S3CRET-777-of-test
 unlike "U20 it is in no argument" "$(grep -v grep "$TMP/cmdlines")" 'S3CRET-777'
+is "U92 the engine's disk was looked at" "$(cat "$TMP/kept")" "$(printf '%s\n' "${docker_kept[@]}" "$docker_dir/log" | sort)"
 is "U92 it is nowhere on the engine's disk" "$(cat "$TMP/found")" ''
 is "U92 nor in the state directory" "$(grep -rl S3CRET-777 "$TMP/state.root" 2>/dev/null)" ''
 

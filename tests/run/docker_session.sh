@@ -6,8 +6,8 @@
 # shellcheck disable=SC2016
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 # shellcheck source=../lib/session.sh
 . "$ROOT/tests/lib/session.sh"
 # shellcheck source=../lib/mcp.sh
@@ -37,7 +37,7 @@ process: {user: "1000:1000"}
 Y
 )
 talk() {
-	PYTHONDONTWRITEBYTECODE=1 conversation "$1" as root timeout 300 python3 "$TMP/py/run/$2" docker "$LAUNCH" "${@:3}"
+	PYTHONDONTWRITEBYTECODE=1 conversation "$1" as root timeout 300 python3 "$TMP/py/run/$2" "$ENGINE" "$LAUNCH" "${@:3}"
 }
 
 talk JSON-RPC face_session.py "$plain" "$tight"

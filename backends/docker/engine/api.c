@@ -99,10 +99,12 @@ api_prepare(struct engine *engine, CURL *easy, const char *path)
 		return -1;
 	struct hl_buf text;
 	hl_buf_init(&text, sizeof(url));
-	hl_buf_putf(&text, "http://localhost%s%s", engine->prefix, path);
+	/* podman's own calls are counted apart from those that it has in common with docker. */
+	bool is_own = strncmp(path, "/libpod/", 8) == 0;
+	hl_buf_putf(&text, "http://localhost%s%s", is_own ? "/v4.0.0" : engine->prefix, path);
 	curl_easy_reset(easy);
 	result |= curl_easy_setopt(easy, CURLOPT_URL, text.data);
-	result |= curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, engine->endpoint);
+	result |= curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, engine->address);
 	result |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
 	result |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	result |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -118,14 +120,14 @@ static int
 connect_error(const struct engine *engine, struct hl_err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	const char *path = engine->endpoint;
+	const char *path = engine->endpoint, *at = engine->address;
 
-	if (strlen(path) >= sizeof(address.sun_path))
+	if (strlen(at) >= sizeof(address.sun_path))
 		return hl_err_set(err, HLB_40, "the path of the socket '%s' is too long", path);
 	int fd HL_AUTO_FD = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return hl_err_sys(err, HLI_02, "socket");
-	memcpy(address.sun_path, path, strlen(path) + 1);
+	memcpy(address.sun_path, at, strlen(at) + 1);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
 		return hl_err_set(err, HLB_42, "the engine at '%s' is slow to take connections",
 		    path);

@@ -19,7 +19,8 @@
 #include "base/banned.h"
 
 enum {
-	WAIT_HEAD_MS = 5000
+	WAIT_HEAD_MS = 5000,
+	REASON_MS = 500
 };
 
 static int
@@ -134,6 +135,25 @@ head_status(const struct hl_buf *head)
 	return status;
 }
 
+/* podman makes the container's processes here, and says here why it cannot. The reason is all that
+ * comes behind the head; one that does not come soon is not waited for. */
+static int
+refused(struct engine *engine, long status, struct hl_err *err)
+{
+	struct pollfd ready = { .fd = engine->relay.attach, .events = POLLIN };
+	struct api_reply reply = { .status = status };
+	char bytes[4096];
+	ssize_t n = 0;
+
+	if (poll(&ready, 1, REASON_MS) == 1)
+		n = recv(engine->relay.attach, bytes, sizeof(bytes), MSG_DONTWAIT);
+	hl_buf_init(&reply.body, sizeof(bytes));
+	hl_buf_put(&reply.body, bytes, n > 0 ? (size_t)n : 0);
+	api_refused(&reply, err, HLB_52, "the engine does not join the container's streams");
+	hl_buf_done(&reply.body);
+	return -1;
+}
+
 int
 attach_open(struct engine *engine, struct hl_err *err)
 {
@@ -149,8 +169,7 @@ attach_open(struct engine *engine, struct hl_err *err)
 	if (result < 0)
 		return -1;
 	if (status != 101 && status != 200)
-		return hl_err_set(err, HLB_52,
-		    "the engine does not join the container's streams (status %ld)", status);
+		return refused(engine, status, err);
 	int flags = fcntl(engine->relay.attach, F_GETFL);
 	if (flags < 0 || fcntl(engine->relay.attach, F_SETFL, flags | O_NONBLOCK) < 0)
 		return hl_err_sys(err, HLI_02, "fcntl");
@@ -175,7 +194,8 @@ prepare_wait(struct engine *engine)
 	char path[128];
 	CURLcode result = CURLE_OK;
 
-	snprintf(path, sizeof(path), "/containers/%s/wait?condition=next-exit", engine->container);
+	snprintf(path, sizeof(path), "/containers/%s/wait?condition=%s", engine->container,
+	    engine->dialect->condition);
 	if (api_prepare(engine, engine->wait, path) < 0)
 		return -1;
 	result |= curl_easy_setopt(engine->wait, CURLOPT_POST, 1L);
@@ -186,8 +206,9 @@ prepare_wait(struct engine *engine)
 	return result == CURLE_OK ? 0 : -1;
 }
 
-/* The daemon sends the head of its answer as soon as it waits: only then may the container start,
- * or a quick end would be missed. An engine that sends it late costs WAIT_HEAD_MS. */
+/* The daemon sends the head of its answer as soon as it waits: where the wait is for the next end,
+ * only then may the container start, or a quick end would be missed. An engine that sends it late
+ * costs WAIT_HEAD_MS. */
 int
 wait_open(struct engine *engine, struct hl_err *err)
 {
@@ -203,12 +224,15 @@ wait_open(struct engine *engine, struct hl_err *err)
 		return hl_err_set(err, HLI_02, "cannot prepare the wait");
 	while (hl_now_mono_ms() < until) {
 		long status = 0;
-		if (curl_multi_perform(engine->multi, &running) != CURLM_OK || running == 0)
+		if (curl_multi_perform(engine->multi, &running) != CURLM_OK)
 			return hl_err_set(err, HLB_52,
 			    "the engine does not wait for the container");
 		curl_easy_getinfo(engine->wait, CURLINFO_RESPONSE_CODE, &status);
 		if (status == 200)
 			break;
+		if (running == 0)
+			return hl_err_set(err, HLB_52,
+			    "the engine does not wait for the container");
 		if (status != 0)
 			return hl_err_set(err, HLB_52,
 			    "the engine does not wait for the container (status %ld)", status);

@@ -48,7 +48,8 @@ compare(struct engine *engine, const char *body, struct hl_err *err)
 	json_t *kept = NULL;
 	int status = -1;
 
-	snprintf(path, sizeof(path), "/containers/%s/json", engine->container);
+	snprintf(path, sizeof(path), "%s/containers/%s/json", engine->dialect->own,
+	    engine->container);
 	if (asked == NULL) {
 		hl_err_set(err, HLI_02, "the request for the engine is not JSON");
 	} else if (api_call(engine, &request, &reply, err) == 0) {
@@ -57,7 +58,7 @@ compare(struct engine *engine, const char *body, struct hl_err *err)
 		else
 			kept = inspect_parse(&reply.body, "container", err);
 		if (kept != NULL)
-			status = inspect_compare(asked, kept, err);
+			status = engine->dialect->compare(asked, kept, err);
 		hl_buf_done(&reply.body);
 	}
 	json_decref(asked);
@@ -92,7 +93,7 @@ container_create(struct engine *engine, const char *name, const char *body,
 	struct api_reply reply = { 0 };
 	int status = -1;
 
-	if (asprintf(&path, "/containers/create?name=%s", name) < 0) {
+	if (asprintf(&path, "%s/containers/create?name=%s", engine->dialect->own, name) < 0) {
 		path = NULL;
 		return hl_err_oom(err);
 	}
@@ -150,7 +151,9 @@ container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err)
 	struct api_request request = { .method = "POST", .path = path, .timeout_ms = API_START_MS };
 	struct api_reply reply = { 0 };
 
-	if (attach_open(engine, err) < 0 || wait_open(engine, err) < 0)
+	if (attach_open(engine, err) < 0)
+		return -1;
+	if (engine->dialect->waits_first && wait_open(engine, err) < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/containers/%s/start", engine->container);
 	if (api_call(engine, &request, &reply, err) < 0)
@@ -160,6 +163,8 @@ container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err)
 		status =
 		    api_refused(&reply, err, HLB_52, "the engine could not start the container");
 	hl_buf_done(&reply.body);
+	if (status == 0 && !engine->dialect->waits_first)
+		status = wait_open(engine, err);
 	if (status == 0)
 		*ret_pid = find_pid(engine);
 	return status;

@@ -54,9 +54,34 @@ struct relay {
 	size_t diagnosis_len;
 };
 
+/* An engine that is started for this run. */
+struct service {
+	pid_t pid; /* 0 = none */
+	int pidfd;
+	int socket; /* the one that it listens at, as a name (O_PATH) */
+	int log;    /* what it wrote to its standard error */
+};
+
+struct engine;
+
+/* How an engine is spoken to where they differ; dialect.c. */
+struct dialect {
+	const char *name;   /* "docker" */
+	const char *server; /* the beginning of its Server header */
+	const char *own;    /* before the paths of the calls that create and show a container */
+	/* Of the call that waits for the container's end, and whether it is made before the start:
+	 * an engine that looks from time to time would miss a container that is quick. */
+	const char *condition;
+	bool waits_first;
+	int (*compare)(json_t *asked, const json_t *kept, struct hl_err *err);
+};
+
 struct engine {
 	int control, stream;
-	char *endpoint;
+	char *endpoint; /* as the launcher calls it */
+	char *address;  /* where its socket is */
+	const struct dialect *dialect;
+	struct service service;
 	char prefix[16]; /* "/v1.41" */
 	CURL *easy;      /* short requests, one after the other */
 	CURLM *multi;    /* the long wait, beside the relay */
@@ -118,8 +143,43 @@ const char *inspect_string(const json_t *object, const char *path, size_t max);
 bool inspect_bool(const json_t *object, const char *path);
 uint64_t inspect_u64(const json_t *object, const char *path);
 const json_t *inspect_member(const json_t *object, const char *path);
+json_t *inspect_part(json_t *object, const char *path);
 /* Compares what was asked with what the engine keeps: every key of the asked HostConfig. */
 int inspect_compare(json_t *asked, const json_t *kept, struct hl_err *err) HL_MUST_CHECK;
+
+/* dialect.c: by the Server header, "Libpod/4.3.1 (linux)"; NULL = none that we know. */
+const struct dialect *dialect_find(const char *server);
+/* inspect_podman.c: the same for a specification and podman's own inspection. */
+int inspect_compare_podman(json_t *asked, const json_t *kept, struct hl_err *err) HL_MUST_CHECK;
+/* Whether that value says no more than nothing. */
+bool inspect_is_nothing(const json_t *value);
+/* Whether both have the same, arrays in any order, and kept perhaps more members. */
+bool inspect_is_kept(json_t *asked, const json_t *kept);
+
+/* ------------------------------------------------------------------------------------------------
+ * service.c: an engine of our own
+ */
+/* Starts program as an engine that listens at a socket which only we have a name for. */
+int service_start(struct engine *engine, const char *program, struct hl_err *err) HL_MUST_CHECK;
+/* Puts what the service said last behind err. */
+void service_explain(const struct engine *engine, struct hl_err *err);
+void service_end(struct engine *engine);
+
+/* service_child.c */
+struct service_child {
+	const char *program;
+	int fds[5]; /* nothing, nothing, its log, its socket, and how starting it failed */
+	pid_t parent;
+	char *const *argv, *const *envp;
+	char *pid_digits; /* of LISTEN_PID in envp, SERVICE_PID_DIGITS long */
+};
+
+enum {
+	SERVICE_PID_DIGITS = 10
+};
+
+/* Never returns. */
+void service_become(const struct service_child *child) __attribute__((noreturn));
 
 /* ------------------------------------------------------------------------------------------------
  * image.c, container.c, attach.c: the steps
@@ -138,6 +198,7 @@ struct image_want {
 	unsigned pull;                      /* enum plan_pull */
 	const char *registry_config;        /* the caller's config.json, "" = none */
 	const struct hl_strv *registry_env; /* for the programs that it names */
+	const char *engine;                 /* name, "" = any */
 };
 
 int image_open(struct engine *engine, const struct image_want *want, struct image_facts *ret_facts,

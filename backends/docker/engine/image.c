@@ -36,22 +36,41 @@ api_minor(const char *text)
 
 /* "Docker/20.10.24 (linux)" as "docker 20.10.24". */
 static void
-name_engine(const char *server, char engine[96])
+name_engine(const struct dialect *dialect, const char *server, char engine[96])
 {
 	size_t len = strcspn(server, " (");
 	const char *slash = memchr(server, '/', len);
 
-	if (slash == NULL || strncmp(server, "Docker", 6) != 0)
+	if (slash == NULL || dialect == NULL)
 		snprintf(engine, 96, "%.64s", server[0] != '\0' ? server : "engine");
 	else
-		snprintf(engine, 96, "docker %.*s", (int)(server + len - slash - 1) & 63,
+		snprintf(engine, 96, "%s %.*s", dialect->name, (int)(server + len - slash - 1) & 63,
 		    slash + 1);
+}
+
+/* Each takes its own body: what one is asked by a policy must not be said to the other. */
+static int
+choose_dialect(struct engine *engine, const char *server, const char *wanted,
+    struct image_facts *facts, struct hl_err *err)
+{
+	const struct dialect *found = dialect_find(server);
+
+	name_engine(found, server, facts->engine);
+	/* One that does not say what it is counts as docker, which everything speaks. */
+	engine->dialect = found != NULL ? found : dialect_find("Docker/");
+	if (wanted[0] == '\0' || strcmp(engine->dialect->name, wanted) == 0)
+		return 0;
+	hl_err_set(err, HLB_63, "the engine at '%s' is %s, not %s", engine->endpoint, facts->engine,
+	    wanted);
+	return hl_err_help(err, "name backend '%s' for it, or another socket",
+	    engine->dialect->name);
 }
 
 /* By ping, which says the same as /version and takes a tenth of the time. Ours is the oldest that
  * does what we need; the second is for engines that have dropped it. */
 static int
-choose_version(struct engine *engine, struct image_facts *facts, struct hl_err *err)
+choose_version(struct engine *engine, const char *wanted, struct image_facts *facts,
+    struct hl_err *err)
 {
 	struct api_request request = { .method = "GET",
 		.path = "/_ping",
@@ -67,7 +86,8 @@ choose_version(struct engine *engine, struct image_facts *facts, struct hl_err *
 	if (!is_engine)
 		return hl_err_set(err, HLB_43, "'%s' does not answer like an engine (status %ld)",
 		    engine->endpoint, reply.status);
-	name_engine(reply.server, facts->engine);
+	if (choose_dialect(engine, reply.server, wanted, facts, err) < 0)
+		return -1;
 	if (newest < API_OLDEST)
 		return hl_err_set(err, HLB_44, "%s has API 1.%u; 1.%d is needed", facts->engine,
 		    newest, API_OLDEST);
@@ -211,7 +231,7 @@ image_open(struct engine *engine, const struct image_want *want, struct image_fa
 
 	hl_strv_init(&ret_facts->env, ENGINE_IMAGE_ENV_MAX);
 	hl_strv_init(&ret_facts->volumes, ENGINE_VOLUMES_MAX);
-	if (api_open(engine, err) < 0 || choose_version(engine, ret_facts, err) < 0)
+	if (api_open(engine, err) < 0 || choose_version(engine, want->engine, ret_facts, err) < 0)
 		return -1;
 	if (image[0] == '\0')
 		return 0;

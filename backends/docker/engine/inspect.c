@@ -20,20 +20,39 @@ inspect_parse(const struct hl_buf *body, const char *what, struct hl_err *err)
 	return object;
 }
 
+/* The first key of a path; what is behind it. */
+static const char *
+take_key(const char *path, char key[64])
+{
+	size_t len = strcspn(path, ".");
+
+	HL_BUG_ON(len >= 64);
+	memcpy(key, path, len);
+	key[len] = '\0';
+	return path + len + (path[len] == '.' ? 1 : 0);
+}
+
+json_t *
+inspect_part(json_t *object, const char *path)
+{
+	char key[64];
+
+	while (object != NULL && *path != '\0') {
+		path = take_key(path, key);
+		object = json_object_get(object, key);
+	}
+	return object;
+}
+
 const json_t *
 inspect_member(const json_t *object, const char *path)
 {
 	char key[64];
 
-	while (object != NULL && *path != '\0') {
-		size_t len = strcspn(path, ".");
-		HL_BUG_ON(len >= sizeof(key));
-		memcpy(key, path, len);
-		key[len] = '\0';
-		object = json_object_get(object, key);
-		path += len + (path[len] == '.' ? 1 : 0);
-	}
-	return object;
+	if (*path == '\0')
+		return object;
+	path = take_key(path, key);
+	return inspect_part(json_object_get(object, key), path);
 }
 
 const char *
@@ -82,8 +101,8 @@ is_same(const json_t *asked, const json_t *kept)
 }
 
 /* LogConfig comes back with an empty Config beside the Type: an object may have more. */
-static bool
-is_kept(json_t *asked, const json_t *kept)
+bool
+inspect_is_kept(json_t *asked, const json_t *kept)
 {
 	const char *key;
 	json_t *value;
@@ -92,7 +111,7 @@ is_kept(json_t *asked, const json_t *kept)
 		return is_same(asked, kept);
 	json_object_foreach(asked, key, value)
 	{
-		if (!is_kept(value, json_object_get(kept, key)))
+		if (!inspect_is_kept(value, json_object_get(kept, key)))
 			return false;
 	}
 	return true;
@@ -108,15 +127,15 @@ compare_part(json_t *asked, const json_t *kept, const char *part, struct hl_err 
 
 	json_object_foreach(want, key, value)
 	{
-		if (!is_kept(value, json_object_get(have, key)))
+		if (!inspect_is_kept(value, json_object_get(have, key)))
 			return hl_err_set(err, HLB_53, "the engine did not take '%s.%s' as asked",
 			    part, key);
 	}
 	return 0;
 }
 
-static bool
-is_nothing(const json_t *value)
+bool
+inspect_is_nothing(const json_t *value)
 {
 	return value == NULL || json_is_null(value) || json_is_false(value) ||
 	       (json_is_array(value) && json_array_size(value) == 0) ||
@@ -134,7 +153,7 @@ check_nothing_more(const json_t *asked, const json_t *kept, struct hl_err *err)
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(powers); i++) {
 		if (json_object_get(want, powers[i]) == NULL &&
-		    !is_nothing(json_object_get(have, powers[i])))
+		    !inspect_is_nothing(json_object_get(have, powers[i])))
 			return hl_err_set(err, HLB_53,
 			    "the engine set 'HostConfig.%s', which was not asked", powers[i]);
 	}
@@ -152,7 +171,7 @@ inspect_compare(json_t *asked, const json_t *kept, struct hl_err *err)
 	for (size_t i = 0; i < HL_ARRAY_SIZE(members); i++) {
 		json_t *want = json_object_get(asked, members[i]);
 		const json_t *have = json_object_get(json_object_get(kept, "Config"), members[i]);
-		if (want != NULL && !is_kept(want, have))
+		if (want != NULL && !inspect_is_kept(want, have))
 			return hl_err_set(err, HLB_53, "the engine did not take '%s' as asked",
 			    members[i]);
 	}

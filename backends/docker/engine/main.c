@@ -39,6 +39,20 @@ put_image_facts(struct hl_buf *out, const struct image_facts *facts)
 }
 
 static int
+set_endpoint(struct engine *engine, const char *endpoint, bool is_program, struct hl_err *err)
+{
+	free(engine->endpoint);
+	engine->endpoint = strdup(endpoint);
+	if (engine->endpoint == NULL)
+		return hl_err_oom(err);
+	if (is_program)
+		return engine->service.pid != 0 ? 0 : service_start(engine, endpoint, err);
+	free(engine->address);
+	engine->address = strdup(endpoint);
+	return engine->address != NULL ? 0 : hl_err_oom(err);
+}
+
+static int
 answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
 {
 	struct image_facts facts = { 0 };
@@ -50,16 +64,18 @@ answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, 
 	want.registry_config = hl_wire_string(request);
 	hl_strv_init(&env, ENGINE_REGISTRY_ENV_MAX);
 	hl_wire_strv(request, &env);
+	want.engine = hl_wire_string(request);
+	bool is_program = hl_wire_u8(request) != 0;
 
 	if (check_request(request, err) < 0 || hl_strv_check(&env, "environment", err) < 0)
 		return -1;
-	free(engine->endpoint);
-	engine->endpoint = strdup(endpoint);
-	if (engine->endpoint == NULL)
-		return hl_err_oom(err);
+	if (set_endpoint(engine, endpoint, is_program, err) < 0)
+		return -1;
 	int status = image_open(engine, &want, &facts, err);
 	if (status == 0)
 		put_image_facts(out, &facts);
+	else
+		service_explain(engine, err);
 	hl_strv_done(&facts.env);
 	hl_strv_done(&facts.volumes);
 	return status;
@@ -235,6 +251,8 @@ main(void)
 	engine.is_ending = true;
 	int status = container_remove(&engine, &err) < 0 ? 1 : 0;
 	api_done(&engine);
+	service_end(&engine);
 	free(engine.endpoint);
+	free(engine.address);
 	return status;
 }

@@ -303,6 +303,7 @@ setup(void **state)
 	snprintf(f->log, sizeof(f->log), "%s/log", f->dir);
 	f->plan = (struct plan){
 		.run_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+		.backend = "docker",
 		.state_dir = f->dir,
 		.runner_path = "/bin/true",
 		.helper_path = helper_path(),

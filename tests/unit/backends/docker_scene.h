@@ -75,7 +75,9 @@ teardown(void **state)
 static void
 lower(struct fixture *f)
 {
-	if (backend_docker.lower(&f->plan, &f->lowered, &f->err) != 0)
+	const struct backend *backend = backend_find(f->plan.backend, &f->err);
+
+	if (backend == NULL || backend->lower(&f->plan, &f->lowered, &f->err) != 0)
 		fail_msg("%s: %s", hl_code_info(f->err.code)->id, f->err.msg);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/docker/lower.h"
 #include "tests/unit/backends/docker_scene.h"
 
 #include "base/banned.h"
@@ -25,7 +26,7 @@ refuses(struct fixture *f, const char *code)
 {
 	lowered_done(&f->lowered);
 	lowered_init(&f->lowered);
-	assert_int_equal(backend_docker.lower(&f->plan, &f->lowered, &f->err), -1);
+	assert_int_equal(docker_lower(&f->plan, &f->lowered, &f->err), -1);
 	assert_string_equal(hl_code_info(f->err.code)->id, code);
 }
 
@@ -81,6 +82,18 @@ test_golden_smallest(void **state)
 	golden(*state, "smallest");
 }
 
+/* With a service of the run's own, and the limits that podman has of its own. */
+static void
+test_golden_podman_smallest(void **state)
+{
+	struct fixture *f = *state;
+
+	f->plan.backend = "podman";
+	f->plan.endpoint = (char[]){ "/usr/bin/podman" };
+	f->plan.is_endpoint_program = true;
+	golden(f, "podman-smallest");
+}
+
 static void
 set_limit(struct fixture *f, enum plan_limit limit, uint64_t value)
 {
@@ -89,9 +102,10 @@ set_limit(struct fixture *f, enum plan_limit limit, uint64_t value)
 }
 
 static void
-test_golden_everything(void **state)
+fill_everything(struct fixture *f)
 {
-	struct fixture *f = *state;
+	static char texts[][20] = { "/srv/a:b", "/work", "/srv/a,b", "/data/one two", "/srv/a\"b'c",
+		"/data/quotes", "/run", "/tmp" };
 
 	set_limit(f, PLAN_LIMIT_CPUS, 1500);
 	set_limit(f, PLAN_LIMIT_MEMORY, 536870912);
@@ -106,26 +120,56 @@ test_golden_everything(void **state)
 	f->plan.root = PLAN_ROOT_WRITABLE;
 	f->plan.network = PLAN_NETWORK_BRIDGE;
 	f->plan.pull = PLAN_PULL_ALWAYS;
-	f->mounts[0] = (struct plan_mount){ .src = (char[]){ "/srv/a:b" },
-		.dst = (char[]){ "/work" },
+	f->mounts[0] = (struct plan_mount){ .src = texts[0],
+		.dst = texts[1],
 		.is_writable = true,
 		.is_exec = true,
 		.is_workdir = true };
-	f->mounts[1] = (struct plan_mount){ .src = (char[]){ "/srv/a,b" },
-		.dst = (char[]){ "/data/one two" },
-		.is_exec = true };
-	f->mounts[2] = (struct plan_mount){ .src = (char[]){ "/srv/a\"b'c" },
-		.dst = (char[]){ "/data/quotes" },
-		.is_exec = true };
+	f->mounts[1] = (struct plan_mount){ .src = texts[2], .dst = texts[3], .is_exec = true };
+	f->mounts[2] = (struct plan_mount){ .src = texts[4], .dst = texts[5], .is_exec = true };
 	f->plan.mounts_len = 3;
-	f->tmpfs[0] =
-	    (struct plan_tmpfs){ .dst = (char[]){ "/run" }, .size = 67108864, .mode = 0755 };
-	f->tmpfs[1] = (struct plan_tmpfs){ .dst = (char[]){ "/tmp" },
+	f->tmpfs[0] = (struct plan_tmpfs){ .dst = texts[6], .size = 67108864, .mode = 0755 };
+	f->tmpfs[1] = (struct plan_tmpfs){ .dst = texts[7],
 		.size = 536870912,
 		.is_exec = true,
 		.mode = 01777 };
 	f->plan.tmpfs_len = 2;
-	golden(f, "everything");
+}
+
+static void
+test_golden_everything(void **state)
+{
+	fill_everything(*state);
+	golden(*state, "everything");
+}
+
+static void
+test_golden_podman_everything(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_everything(f);
+	f->plan.backend = "podman";
+	f->plan.endpoint = (char[]){ "/run/podman/podman.sock" };
+	golden(f, "podman-everything");
+}
+
+/* A tmpfs of podman's is root's: one that only its owner may use is refused, and not given to
+ * nobody. */
+static void
+test_podman_tmpfs_of_a_user(void **state)
+{
+	struct fixture *f = *state;
+
+	f->tmpfs[0] = (struct plan_tmpfs){ .dst = (char[]){ "/x" }, .size = 4096, .mode = 0700 };
+	f->plan.tmpfs_len = 1;
+	lower(f); /* docker's is the user's (sibling) */
+	f->plan.backend = "podman";
+	refuses(f, "HLB-58");
+	f->tmpfs[0].mode = 01777;
+	lowered_done(&f->lowered);
+	lowered_init(&f->lowered);
+	lower(f);
 }
 
 static void
@@ -511,6 +555,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_golden_smallest),
 		CASE(test_golden_everything),
+		CASE(test_golden_podman_smallest),
+		CASE(test_golden_podman_everything),
+		CASE(test_podman_tmpfs_of_a_user),
 		CASE(test_golden_image_user),
 		CASE(test_u20_no_command_and_no_environment_in_the_arguments),
 		CASE(test_u25_no_capability_for_another_user_than_root),

@@ -22,6 +22,7 @@ what_is_served_is_complete(void **state)
 	static const char *const names[BACKEND_ID_MAX] = {
 		[BACKEND_LOCAL] = "local",
 		[BACKEND_DOCKER] = "docker",
+		[BACKEND_PODMAN] = "podman",
 	};
 
 	(void)state;
@@ -42,8 +43,7 @@ what_is_served_is_complete(void **state)
 static void
 absent_backends_are_named_as_absent(void **state)
 {
-	static const char *const names[] = { "podman", "singularity", "ssh", "modal", "daytona",
-		"vercel" };
+	static const char *const names[] = { "singularity", "ssh", "modal", "daytona", "vercel" };
 
 	(void)state;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(names); i++) {

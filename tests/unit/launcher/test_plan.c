@@ -15,7 +15,9 @@ test_backend(void **state)
 	assert_string_equal(fixture->plan.backend, "local");
 	assert_planned(fixture, "backends: [docker, local]\nimage: [\"x@sha256:" DIGEST "\"]\n");
 	assert_string_equal(fixture->plan.backend, "docker");
-	assert_int_equal(plan_of(fixture, "backends: [podman]\n"), -1);
+	assert_planned(fixture, "backends: [podman]\nimage: [\"x@sha256:" DIGEST "\"]\n");
+	assert_string_equal(fixture->plan.backend, "podman");
+	assert_int_equal(plan_of(fixture, "backends: [singularity]\n"), -1);
 	assert_int_equal(hl_code_info(fixture->err.code)->id[2], 'B');
 	if (load_text(fixture, "baseline@1", "backends: []\n") == 0) {
 		assert_int_equal(build_plan(fixture), -1);

@@ -1,0 +1,37 @@
+/*
+ * hl-engine: how docker and podman are spoken to, as data. Both understand docker's calls; podman's
+ * create is its own, because its docker-compatible one cannot be told all that a policy says.
+ */
+#include <string.h>
+
+#include "backends/docker/engine/engine.h"
+
+#include "base/banned.h"
+
+static const struct dialect dialects[] = {
+	{
+	    .name = "docker",
+	    .server = "Docker/",
+	    .own = "",
+	    .condition = "next-exit",
+	    .waits_first = true,
+	    .compare = inspect_compare,
+	},
+	{
+	    .name = "podman",
+	    .server = "Libpod/",
+	    .own = "/libpod",
+	    .condition = "not-running",
+	    .waits_first = false,
+	    .compare = inspect_compare_podman,
+	},
+};
+
+const struct dialect *
+dialect_find(const char *server)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(dialects); i++)
+		if (strncmp(server, dialects[i].server, strlen(dialects[i].server)) == 0)
+			return &dialects[i];
+	return NULL;
+}

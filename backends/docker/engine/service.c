@@ -1,0 +1,238 @@
+/*
+ * hl-engine: an engine without a daemon (podman), started as a service of this run's own and ended
+ * with it.
+ *
+ * It listens at a socket that has a name for a moment only, in a directory that is ours alone: we
+ * keep the node open, so that only we can connect to it, and nothing is left however we end. It
+ * gets no variable of the caller's: not its proxies, which podman would hand on to containers.
+ */
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/docker/engine/engine.h"
+
+#include "base/banned.h"
+
+enum {
+	BACKLOG = 16,
+	LOG_MAX = 16 * 1024,
+	TERM_MS = 5000, /* from SIGTERM to SIGKILL */
+	ENV_MAX = 512
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Its socket and its log
+ */
+static int
+bind_at(const char *path, int *ret_listening, int *ret_name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd HL_AUTO_FD = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	HL_BUG_ON(strlen(path) >= sizeof(address.sun_path));
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+		return -1;
+	int name HL_AUTO_FD = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	(void)unlink(path);
+	if (name < 0 || listen(fd, BACKLOG) != 0)
+		return -1;
+	*ret_listening = hl_take_fd(&fd);
+	*ret_name = hl_take_fd(&name);
+	return 0;
+}
+
+static int
+make_socket(struct engine *engine, int *ret_listening, struct hl_err *err)
+{
+	char dir[] = "/tmp/hl-engine.XXXXXX", path[sizeof(dir) + 2];
+
+	if (mkdtemp(dir) == NULL)
+		return hl_err_sys(err, HLI_02, "cannot make a directory in '/tmp'");
+	snprintf(path, sizeof(path), "%s/s", dir);
+	int status = bind_at(path, ret_listening, &engine->service.socket);
+	int why = errno;
+	(void)rmdir(dir);
+	errno = why;
+	if (status < 0)
+		return hl_err_sys(err, HLI_02, "cannot make a socket for the engine");
+	free(engine->address);
+	if (asprintf(&engine->address, "/proc/self/fd/%d", engine->service.socket) < 0) {
+		engine->address = NULL;
+		return hl_err_oom(err);
+	}
+	return 0;
+}
+
+/* A file in memory of a fixed size: what is more is not taken, and nobody waits for us to read. */
+static int
+make_log(struct hl_err *err)
+{
+	int fd HL_AUTO_FD = memfd_create("hl-engine-log", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, LOG_MAX) != 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+		return hl_err_sys(err, HLI_02, "cannot make a file in memory");
+	return hl_take_fd(&fd);
+}
+
+void
+service_explain(const struct engine *engine, struct hl_err *err)
+{
+	char *text HL_AUTO_FREE = malloc(LOG_MAX);
+	char safe[ENGINE_TEXT_MAX];
+	size_t end, begin;
+
+	if (engine->service.pid == 0 || text == NULL)
+		return;
+	ssize_t n = pread(engine->service.log, text, LOG_MAX, 0);
+	/* Behind what was written there are zeros. */
+	end = n > 0 ? strnlen(text, (size_t)n) : 0;
+	while (end > 0 && text[end - 1] == '\n')
+		end--;
+	for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
+		;
+	api_safe_text(text + begin, end - begin, safe);
+	if (safe[0] != '\0')
+		hl_err_help(err, "%s says: %.300s", engine->endpoint, safe);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Start
+ */
+
+/* Whose files it works with: nothing of it is taken from a variable. */
+static int
+fill_env(struct hl_strv *env, struct hl_err *err)
+{
+	const struct passwd *account = getpwuid(getuid());
+	char runtime[64];
+	struct stat st;
+
+	hl_strv_add(env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	hl_strv_add(env, "LISTEN_FDS=1");
+	hl_strv_addf(env, "LISTEN_PID=%0*d", SERVICE_PID_DIGITS, 0);
+	if (account != NULL)
+		hl_strv_addf(env, "HOME=%s", account->pw_dir);
+	snprintf(runtime, sizeof(runtime), "/run/user/%u", getuid());
+	if (getuid() != 0 && stat(runtime, &st) == 0 && S_ISDIR(st.st_mode) &&
+	    st.st_uid == getuid())
+		hl_strv_addf(env, "XDG_RUNTIME_DIR=%s", runtime);
+	return hl_strv_check(env, "variables of the engine", err);
+}
+
+static int
+fork_service(struct engine *engine, struct service_child *child, int status_read,
+    struct hl_err *err)
+{
+	int cause = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return hl_err_sys(err, HLI_02, "fork");
+	if (pid == 0)
+		service_become(child);
+	engine->service.pid = pid;
+	/* It is not reaped before service_end(), so its number is still its own. */
+	engine->service.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	hl_close_ptr(&child->fds[4]);
+	if (hl_read_full(status_read, &cause, sizeof(cause)) == (ssize_t)sizeof(cause)) {
+		errno = cause;
+		return hl_err_sys(err, HLB_40, "cannot start the engine '%s'", child->program);
+	}
+	return 0;
+}
+
+static int
+start_with(struct engine *engine, const char *program, const struct hl_strv *env,
+    struct hl_err *err)
+{
+	char word_system[] = "system", word_service[] = "service", word_time[] = "--time=0";
+	char *name HL_AUTO_FREE = strdup(program);
+	char *const argv[] = { name, word_system, word_service, word_time, NULL };
+	struct service_child child = { .program = program,
+		.fds = { -1, -1, -1, -1, -1 },
+		.parent = getpid(),
+		.argv = argv,
+		.envp = env->v,
+		.pid_digits = strchr(env->v[2], '=') + 1 };
+	int null HL_AUTO_FD = open("/dev/null", O_RDWR | O_CLOEXEC), listening HL_AUTO_FD = -1;
+	int status[2] = { -1, -1 }, result = -1;
+
+	if (name == NULL)
+		return hl_err_oom(err);
+	if (make_socket(engine, &listening, err) < 0 || (engine->service.log = make_log(err)) < 0)
+		return -1;
+	const int from[4] = { null, null, engine->service.log, listening };
+	bool is_ready = null >= 0 && pipe2(status, O_CLOEXEC) == 0;
+	/* Copies above the numbers that the child gives out. */
+	for (int i = 0; is_ready && i < 5; i++) {
+		child.fds[i] = fcntl(i < 4 ? from[i] : status[1], F_DUPFD_CLOEXEC, 5);
+		is_ready = child.fds[i] >= 0;
+	}
+	hl_close_ptr(&status[1]);
+	if (is_ready)
+		result = fork_service(engine, &child, status[0], err);
+	else
+		hl_err_sys(err, HLI_02, "cannot prepare the engine");
+	hl_close_ptr(&status[0]);
+	for (int i = 0; i < 5; i++)
+		hl_close_ptr(&child.fds[i]);
+	return result;
+}
+
+int
+service_start(struct engine *engine, const char *program, struct hl_err *err)
+{
+	HL_AUTO(hl_strv_done) struct hl_strv env;
+
+	engine->service = (struct service){ .pidfd = -1, .socket = -1, .log = -1 };
+	hl_strv_init(&env, 16);
+	if (fill_env(&env, err) == 0 && start_with(engine, program, &env, err) == 0)
+		return 0;
+	service_end(engine);
+	return -1;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * End
+ */
+static bool
+has_ended(const struct service *service, int timeout_ms)
+{
+	struct pollfd end = { .fd = service->pidfd, .events = POLLIN };
+
+	return service->pidfd < 0 || poll(&end, 1, timeout_ms) == 1;
+}
+
+void
+service_end(struct engine *engine)
+{
+	struct service *service = &engine->service;
+
+	if (service->pid != 0) {
+		(void)kill(service->pid, SIGTERM);
+		if (!has_ended(service, TERM_MS) || service->pidfd < 0)
+			(void)kill(service->pid, SIGKILL);
+		while (waitpid(service->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		hl_close_ptr(&service->pidfd);
+		hl_close_ptr(&service->socket);
+		hl_close_ptr(&service->log);
+	}
+	*service = (struct service){ 0 };
+}
