@@ -1,6 +1,7 @@
 /*
  * Any bytes as a policy, and any two halves of them as a stack: no crash, no message without its
- * form, and what is accepted prints and parses again to the same.
+ * form, what is accepted prints and parses again to the same, and a stack lets through nothing that
+ * a file of it keeps out, whichever comes first.
  *
  * The input is one file, or two with a line "%%%" between them.
  */
@@ -120,6 +121,96 @@ check_canonical(const struct policy_text *text)
 	hl_buf_done(&twice);
 }
 
+/* NULL: they are no policy, and the code says why. */
+static struct policy *
+load(const struct policy_text *texts, size_t n, enum hl_code *ret_code)
+{
+	struct policy *policy = NULL;
+	struct policy_findings findings;
+	struct hl_err err = { 0 };
+
+	*ret_code = policy_load_texts(texts, n, &policy, &findings, &err) == 0 ? HL_OK : err.code;
+	policy_findings_done(&findings);
+	return policy;
+}
+
+/* Of bounds only: what may go missing is none, and a layer may allow it. */
+static void
+expect_within(const struct policy *inner, const struct policy *outer, const char *what)
+{
+	struct policy_findings gaps = { 0 };
+	struct hl_err err = { 0 };
+
+	if (policy_within(inner, outer, "x", &gaps, &err) != 0)
+		fail("within", err.msg);
+	for (size_t i = 0; i < gaps.len; i++) {
+		if (strncmp(gaps.items[i].message, "degrade.allow", 13) != 0)
+			fail(what, gaps.items[i].message);
+	}
+	policy_findings_done(&gaps);
+}
+
+static void
+expect_equal(const struct policy *a, const struct policy *b, const char *what)
+{
+	static struct policy_differences differences;
+	struct hl_err err = { 0 };
+
+	if (policy_compare(a, b, &differences, &err) != 0)
+		fail("compare", err.msg);
+	if (differences.len > 0)
+		fail(what, differences.items[0].what);
+}
+
+/* A file and itself is that file. What it locks nobody else touches, not even in the same words. */
+static void
+check_twice(const struct policy *alone, const struct policy_text *text)
+{
+	const struct policy_text both[2] = { *text, *text };
+	enum hl_code code;
+	struct policy *twice = load(both, 2, &code);
+
+	expect_equal(alone, alone, "a policy differs from itself");
+	if (twice == NULL && code != HLP_18)
+		fail("a file above itself is refused", text->name);
+	if (twice != NULL)
+		expect_equal(alone, twice, "a file above itself says something else");
+	policy_free(twice);
+}
+
+/* A stack in which no file names a level has restricted@1, which one that does brings to an end. */
+static bool
+names_level(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->layers_len; i++) {
+		if (policy->layers[i]->level != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void
+check_stack(const struct policy *stack, const struct policy_text *texts)
+{
+	const struct policy_text turned[2] = { texts[1], texts[0] };
+	enum hl_code code;
+	struct policy *other = load(turned, 2, &code);
+
+	for (size_t i = 0; i < 2; i++) {
+		struct policy *alone = load(&texts[i], 1, &code);
+		if (alone != NULL && names_level(alone) == names_level(stack))
+			expect_within(stack, alone, "a stack is looser than a file of it");
+		if (alone != NULL)
+			check_twice(alone, &texts[i]);
+		policy_free(alone);
+	}
+	if (other != NULL) {
+		expect_within(stack, other, "bounds depend on the order of the files");
+		expect_within(other, stack, "bounds depend on the order of the files");
+	}
+	policy_free(other);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -146,6 +237,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (result == 0) {
 		char *request = strndup(bytes, size < 40 ? size : 40);
 		check_round_trip(policy);
+		if (n == 2)
+			check_stack(policy, texts);
+		else
+			check_twice(policy, &texts[0]);
 		if (request != NULL)
 			check_requests(policy, request);
 		free(request);
