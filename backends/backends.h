@@ -170,6 +170,8 @@ struct plan {
 	struct hl_origin seccomp_origin;
 	struct hl_strv seccomp_deny; /* names of calls that are denied besides; sorted */
 	struct hl_origin seccomp_deny_origin;
+	struct hl_strv seccomp_files; /* "FILE sha256 HEX"; what they deny is in seccomp_deny */
+	struct hl_origin seccomp_files_origin;
 	uint32_t umask;
 	struct hl_origin umask_origin;
 	bool landlock; /* required */

@@ -201,6 +201,8 @@ const char *confine_profile_json(enum confine_profile profile);
  * for those that it answers "not there" already, as clone3. HLU-01 for a name that is in no row of
  * confine/syscalls.def; one that an architecture does not have denies nothing there. */
 int confine_syscall_check(const char *name, struct hl_err *err) HL_MUST_CHECK;
+/* The names of those rows; NULL past the last. */
+const char *confine_syscall_name(size_t index);
 struct confine_program {
 	struct confine_bpf *bpf; /* heap */
 	size_t len;

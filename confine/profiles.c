@@ -109,6 +109,12 @@ confine_syscall_check(const char *name, struct hl_err *err)
 	return hl_err_help(err, "see syscalls(2); one that is not known here is not let through");
 }
 
+const char *
+confine_syscall_name(size_t index)
+{
+	return index < HL_ARRAY_SIZE(seccomp_numbers) ? seccomp_numbers[index].name : NULL;
+}
+
 /* What stands before the tree of every profile; NONE has none, and lets the rest through. */
 static size_t
 put_head(enum confine_arch arch, enum confine_profile profile, struct confine_bpf *bpf)

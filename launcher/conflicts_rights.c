@@ -177,7 +177,8 @@ security_seccomp(struct judge *judge, const struct ask *ask, const struct engine
 	if (value == NULL || strcmp(value, "unconfined") != 0)
 		return engine_opaque(judge, ask, setting, "process.seccomp.profile");
 	/* No profile at all is no profile that denies a call more. */
-	if (policy_get(judge->policy, POLICY_PROCESS_SECCOMP_DENY)->items_len > 0)
+	if (policy_get(judge->policy, POLICY_PROCESS_SECCOMP_DENY)->items_len > 0 ||
+	    policy_get(judge->policy, POLICY_PROCESS_SECCOMP_FILES)->items_len > 0)
 		return engine_opaque(judge, ask, setting, "process.seccomp.profile");
 	return judge_field(judge, ask, POLICY_PROCESS_SECCOMP_PROFILE, "none");
 }

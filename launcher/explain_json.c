@@ -100,6 +100,9 @@ put_process(struct hl_json *json, const struct plan *plan)
 	for (size_t i = 0; i < plan->seccomp_deny.len; i++)
 		hl_buf_putf(&value, "%s%s", i > 0 ? " " : "", plan->seccomp_deny.v[i]);
 	put_value(json, "seccomp_deny", &value, &plan->seccomp_deny_origin);
+	for (size_t i = 0; i < plan->seccomp_files.len; i++)
+		hl_buf_putf(&value, "%s%s", i > 0 ? ", " : "", plan->seccomp_files.v[i]);
+	put_value(json, "seccomp_files", &value, &plan->seccomp_files_origin);
 	hl_buf_puts(&value, policy_field_words(POLICY_LOCAL_ISOLATION)[plan->isolation]);
 	if (plan_is_local(plan))
 		put_value(json, "isolation", &value, &plan->isolation_origin);

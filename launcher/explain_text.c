@@ -94,6 +94,8 @@ text_process(const struct explain *explain, struct hl_buf *out, struct hl_buf *v
 	    &plan->seccomp_origin);
 	hl_buf_putf(value, "%03o", plan->umask);
 	line_buf(out, "umask", value, &plan->umask_origin);
+	for (size_t i = 0; i < plan->seccomp_files.len; i++)
+		line(out, "seccomp file", plan->seccomp_files.v[i], &plan->seccomp_files_origin);
 	for (size_t i = 0; i < plan->seccomp_deny.len; i++)
 		line(out, "denied call", plan->seccomp_deny.v[i], &plan->seccomp_deny_origin);
 	if (plan_is_local(plan)) {

@@ -294,6 +294,7 @@ plan_done(struct plan *plan)
 	hl_strv_done(&plan->registry_env);
 	plan_env_done(plan);
 	hl_strv_done(&plan->seccomp_deny);
+	hl_strv_done(&plan->seccomp_files);
 	hl_strv_done(&plan->deny);
 	free(plan->deny_origins);
 	hl_strv_done(&plan->engine_args);

@@ -41,6 +41,11 @@ int plan_text_expand(const char *text, const struct host *host, const char *work
 /* Where the caller keeps credentials for registries (plan_registry.c). */
 int plan_registry(const struct host *host, struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
 
+/* plan_seccomp.c: what the files of process.seccomp.files do not let through, into
+ * plan->seccomp_deny. */
+int plan_seccomp_files(const struct policy *policy, const struct host *host, struct plan *plan,
+    struct hl_err *err) HL_MUST_CHECK;
+
 /* ------------------------------------------------------------------------------------------------
  * Forbidden places (plan_deny.c, launcher/deny.def)
  */

@@ -105,7 +105,8 @@ plan_caps(const struct policy *policy, struct plan *plan, struct hl_err *err)
 }
 
 static int
-plan_denied_calls(const struct policy *policy, struct plan *plan, struct hl_err *err)
+plan_denied_calls(const struct policy *policy, const struct host *host, struct plan *plan,
+    struct hl_err *err)
 {
 	const struct policy_value *value = policy_get(policy, POLICY_PROCESS_SECCOMP_DENY);
 
@@ -118,6 +119,8 @@ plan_denied_calls(const struct policy *policy, struct plan *plan, struct hl_err 
 		}
 		hl_strv_add(&plan->seccomp_deny, value->items[i].text);
 	}
+	if (plan_seccomp_files(policy, host, plan, err) != 0)
+		return -1;
 	hl_strv_sort(&plan->seccomp_deny);
 	return hl_strv_check(&plan->seccomp_deny, "process.seccomp.deny", err);
 }
@@ -147,7 +150,8 @@ plan_process(const struct policy *policy, const struct request *request, const s
 	/* Unasked, it is applied where the kernel has it and recorded as missing where not. */
 	plan->landlock_may_degrade = !landlock->is_explicit || !plan_is_enforced(policy) ||
 				     policy_may_degrade(policy, "fs.landlock", NULL);
-	if (plan_user(policy, host, plan, err) != 0 || plan_denied_calls(policy, plan, err) != 0)
+	if (plan_user(policy, host, plan, err) != 0 ||
+	    plan_denied_calls(policy, host, plan, err) != 0)
 		return -1;
 	return plan_caps(policy, plan, err);
 }

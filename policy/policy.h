@@ -97,6 +97,10 @@ struct policy_home_value {
 
 struct policy_record; /* one mapping of a list of them (policy/records.def) */
 
+/* Of a member that has one value, by its key in that file; NULL: it is missing, or there is none.
+ */
+const char *policy_record_get(const struct policy_record *record, const char *key);
+
 struct policy_item {
 	const char *name; /* MAP, NAMED: the key; else NULL */
 	const char *text; /* SET, MAP: the member or value (a value of env.set may be private) */

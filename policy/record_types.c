@@ -226,6 +226,12 @@ is_fingerprint(const char *text)
 	       text[len + FINGERPRINT_LEN] == '\0';
 }
 
+static bool
+is_digest(const char *text)
+{
+	return strlen(text) == HL_SHA256_HEX_SIZE - 1;
+}
+
 /* As ssh-keygen(1) writes it: a kind, the key in base64, and maybe a comment. */
 static bool
 is_public_key(const char *text)
@@ -289,6 +295,11 @@ static const struct record_type_info types[RECORD_TYPE_MAX] = {
 	[RECORD_TYPE_FILE] = { .max = 1024,
 	    .help = "it is a path of at most 1024 bytes",
 	    .schema = "{\"$ref\":\"#/$defs/path\"}" },
+	[RECORD_TYPE_DIGEST] = { .max = HL_SHA256_HEX_SIZE,
+	    .bytes = DIGITS "abcdef",
+	    .is_good = is_digest,
+	    .help = "write 64 hexadecimal digits in small letters, as sha256sum prints them",
+	    .schema = "{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\"}" },
 	[RECORD_TYPE_HOST] = { .max = HOST_MAX,
 	    .is_good = is_host,
 	    .help = "write a name such as api.example.com in small letters (xn-- for others), "

@@ -88,6 +88,19 @@ policy_record_count_paths(const struct policy_record *record, size_t *paths, siz
 	}
 }
 
+const char *
+policy_record_get(const struct policy_record *record, const char *key)
+{
+	size_t len;
+	enum record_index first;
+	const struct record_member *rows = policy_record_members(record->field, &len, &first);
+
+	for (size_t i = 0; i < len; i++)
+		if (strcmp(rows[i].key, key) == 0)
+			return policy_record_text(record, (enum record_index)(first + i));
+	return NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Inside
  */

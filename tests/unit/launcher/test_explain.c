@@ -63,6 +63,7 @@ static const struct sample samples[] = {
 	{ POLICY_PROCESS_CAPS, "process: {caps: [CHOWN]}\n" },
 	{ POLICY_PROCESS_SECCOMP_PROFILE, "process: {seccomp: {profile: broad}}\n" },
 	{ POLICY_PROCESS_SECCOMP_DENY, "process: {seccomp: {deny: [ptrace]}}\n" },
+	{ POLICY_PROCESS_SECCOMP_FILES, NULL }, /* tests/run/seccomp_files.sh, with files */
 	{ POLICY_PROCESS_UMASK, "process: {umask: \"077\"}\n" },
 	{ POLICY_LIMITS_WALL, "limits: {wall: 90s}\n" },
 	{ POLICY_LIMITS_CPUS, "limits: {cpus: 0.5}\n" },

@@ -37,6 +37,7 @@ static const struct {
 	{ POLICY_NETWORK_PUBLISH, "[\"8080\"]" },
 	{ POLICY_NETWORK_USE, "[npm@1]" },
 	{ POLICY_NETWORK_ALLOW, "[{host: api.example.com}]" },
+	{ POLICY_PROCESS_SECCOMP_FILES, "[{file: /nowhere/p.json, sha256: " DIGEST "}]" },
 	{ POLICY_NETWORK_DENY, "[{host: api.example.com}]" },
 	{ POLICY_NETWORK_FORWARD, "[{listen: 5432, to: \"db.example.com:5432\"}]" },
 	{ POLICY_SSH_HOSTS, "[{host: build.example.com}]" },

@@ -6,6 +6,8 @@
 
 #include "base/banned.h"
 
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static struct policy_differences differences;
 
 static struct policy *
@@ -81,6 +83,8 @@ static const struct row rows[] = {
 	{ "network.allow", "network: {allow: [{host: a.example, tls: inspect}]}\n",
 	    "network: {allow: [{host: a.example, tls: splice}]}\n" },
 	{ "network.allow", "network: {allow: {allowed: [{host: a.example}], default: []}}\n", "" },
+	{ "process.seccomp.files",
+	    "process: {seccomp: {files: [{file: /a, sha256: " DIGEST "}]}}\n", "" },
 	{ "network.deny", "network: {deny: [{host: \"*.example\"}]}\n",
 	    "network: {deny: [{host: a.example, ports: [80]}]}\n" },
 	{ "network.forward", "network: {forward: []}\n",
@@ -155,6 +159,9 @@ what_cannot_be_ordered_has_moved(void **state)
 		    "fs: {mounts: [{src: /b, dst: /m}]}\n" },
 		{ "network.allow", "network: {allow: [{host: a.example, ports: [80, 443]}]}\n",
 		    "network: {allow: [{host: a.example, methods: [GET], ports: [443, 1]}]}\n" },
+		{ "process.seccomp.files",
+		    "process: {seccomp: {files: [{file: /a, sha256: " DIGEST "}]}}\n",
+		    "process: {seccomp: {files: [{file: /b, sha256: " DIGEST "}]}}\n" },
 		{ "network.deny", "network: {deny: [{host: a.example, ports: [80]}]}\n",
 		    "network: {deny: [{host: a.example, ports: [81]}]}\n" },
 		{ "secrets", "secrets: {A: {from: {env: A}, hosts: [a.example]}}\n",

@@ -8,8 +8,10 @@
 
 #include "base/banned.h"
 
-#define KEY43   "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-#define LABEL63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define DIGEST       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UPPER_DIGEST "0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef"
+#define KEY43        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define LABEL63      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static const struct {
 	enum record_type type;
@@ -44,6 +46,7 @@ static const struct {
 			       "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" },
 	    { "SHA256:", KEY43, "MD5:" KEY43, "SHA256:" KEY43 "=", "SHA256:" KEY43 "A",
 		"sha256:" KEY43 } },
+	{ RECORD_TYPE_DIGEST, { DIGEST }, { "", DIGEST "0", "0123", UPPER_DIGEST, DIGEST "\n" } },
 	{ RECORD_TYPE_PUBLIC_KEY,
 	    { "ssh-ed25519 AAAAC3", "ssh-rsa AAAAB3 ca@acme", "ecdsa-sha2-nistp256 AAAAE2" },
 	    { "", "ssh-ed25519", "AAAAC3", "ssh-ed25519 C3", "* ssh-ed25519 AAAAC3",

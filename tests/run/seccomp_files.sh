@@ -1,0 +1,65 @@
+#!/bin/bash
+# process.seccomp.files in a real sandbox: what a file denies is denied, and works without it; what an
+# engine is given denies the same; a file whose content is another one starts nothing.
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+host_policies "$TMP/nowhere"
+cd "$TMP/policy" || exit 1
+profile='{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["mkdir","mkdirat"],"action":"SCMP_ACT_ERRNO"}]}'
+printf '%s' "$profile" >"$TMP/policy/profile.json"
+chmod 644 "$TMP/policy/profile.json"
+sha256=$(sha256sum <"$TMP/policy/profile.json" | cut -d' ' -f1)
+
+policy without >/dev/null <<'Y'
+version: 1
+id: acme/without
+level: baseline@1
+Y
+policy with >/dev/null <<Y
+version: 1
+id: acme/with
+level: baseline@1
+process: {seccomp: {files: [{file: $TMP/policy/profile.json, sha256: $sha256}]}}
+Y
+policy engine >/dev/null <<Y
+version: 1
+id: acme/engine
+level: baseline@1
+backends: [docker]
+image: ["x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
+process: {seccomp: {files: [{file: $TMP/policy/profile.json, sha256: $sha256}]}}
+Y
+
+for caller in $CALLERS; do
+	status_is "$caller: without a file a directory is made" 0 as "$caller" "$LAUNCH" run -q -p "$TMP/policy/without.yaml" -- mkdir /tmp/made
+	status_is "$caller: with it none is" 1 as "$caller" "$LAUNCH" run -q -p "$TMP/policy/with.yaml" -- mkdir /tmp/made
+	like "$caller: the command is told" "$out" 'Operation not permitted'
+	status_is "$caller: what it does not name works" 0 as "$caller" "$LAUNCH" run -q -p "$TMP/policy/with.yaml" -- touch /tmp/made
+	out=$(as "$caller" "$LAUNCH" explain -p "$TMP/policy/with.yaml" -- true)
+	like "$caller: explain names the file" "$out" "seccomp file $TMP/policy/profile.json sha256 $sha256"
+	like "$caller: and what it denies" "$out" 'denied call  mkdirat .*with.yaml:4:'
+	out=$(as "$caller" "$LAUNCH" explain -p "$TMP/policy/engine.yaml" -- true 2>&1)
+	like "$caller: an engine is given another profile" "$out" 'security-opt seccomp=.*\.json'
+	like "$caller: by the engine" "$out" 'process.seccomp.files +engine'
+done
+
+# No profile at all is no profile that denies a call more.
+policy loose >/dev/null <<'Y'
+version: 1
+id: acme/loose
+level: open@1
+backends: [docker]
+Y
+status_is "without a file an engine may go without a profile" 0 "$LAUNCH" policy why -p "$TMP/policy/loose.yaml" --arg=--security-opt=seccomp=unconfined
+like "it is let through" "$out" '^yes'
+echo "process: {seccomp: {files: [{file: $TMP/policy/profile.json, sha256: $sha256}]}}" >>"$TMP/policy/loose.yaml"
+"$LAUNCH" policy why -p "$TMP/policy/loose.yaml" --arg=--security-opt=seccomp=unconfined >"$TMP/why" 2>&1
+like "with one it may not" "$(cat "$TMP/why")" '^no: .* is refused'
+
+echo >>"$TMP/policy/profile.json"
+for caller in $CALLERS; do
+	status_is "$caller: another content starts nothing" 125 as "$caller" "$LAUNCH" run -q -p "$TMP/policy/with.yaml" -- true
+	like "$caller: the code and the place" "$out" 'with.yaml:4:.* is another file than the policy names \[HLD-23\]'
+done
+done_testing
