@@ -15,6 +15,8 @@ make -s build/kernel-headers/.done build/gen/profiles.h
 "${MUSL_CC:-musl-gcc}" -static -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -I. -Ibuild/gen \
 	-isystem build/kernel-headers -o "$B/floor" bench/floor.c confine/profiles.c base/*.c
 "${CC:-gcc}" -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -o "$B/measure" bench/measure.c
+"${CC:-gcc}" -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -Wno-maybe-uninitialized -I. -Ibuild/gen \
+	-o "$B/merge" bench/merge.c base/*.c policy/*.c -lyaml
 echo 'int main(void) { return 0; }' >"$B/empty.c"
 "${CC:-gcc}" -O2 -o "$B/empty" "$B/empty.c"
 
@@ -79,6 +81,37 @@ echo
 	empty "$TMP/bin/empty" , \
 	version "$HL" version , \
 	policy-check-4KiB "$HL" policy check "$TMP/big.yaml" | table empty
+
+# The rounds of an input that is refused are told as failed, which is what they are there for.
+hostile() {
+	local rows=() file
+	for file in "$TMP"/hostile/*.yaml; do
+		[ ${#rows[@]} -eq 0 ] || rows+=(',')
+		rows+=("$(basename "$file" .yaml)" "$HL" policy check "$file")
+		if [ ${#rows[@]} -ge 60 ]; then
+			"$TMP/bin/measure" 10 "${rows[@]}"
+			rows=()
+		fi
+	done
+	[ ${#rows[@]} -eq 0 ] || "$TMP/bin/measure" 10 "${rows[@]}"
+}
+mkdir "$TMP/stack" "$TMP/hostile"
+cp "$HERE"/examples/policies/org-base.yaml "$HERE"/examples/policies/team-on-org.yaml "$TMP/stack/"
+python3 "$HERE/bench/hostile.py" "$TMP/hostile"
+chmod 644 "$TMP"/stack/* "$TMP"/hostile/*
+echo
+echo "## A policy"
+echo
+{
+	"$TMP/bin/measure" "$ROUNDS" \
+		version "$HL" version , \
+		policy-check-stack "$HL" policy check --stack "$TMP/stack/org-base.yaml" "$TMP/stack/team-on-org.yaml"
+	"$HERE/$B/merge" "$ROUNDS"
+} | table version
+echo
+echo "## A policy of one MiB that means no good"
+echo
+hostile | sed 's/ FAILED//' | table brackets
 
 # A session, asked over JSON-RPC by one Python program that also runs the bare commands.
 export PYTHONDONTWRITEBYTECODE=1
