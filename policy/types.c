@@ -15,6 +15,10 @@
 
 #include "base/banned.h"
 
+enum {
+	TOLD_MAX = 60, /* a text that is cut would be another one, and somebody would write it */
+};
+
 static const char *const kind_words[] = {
 	[NODE_SCALAR] = "one value",
 	[NODE_LIST] = "a list",
@@ -49,8 +53,12 @@ policy_expect(struct policy_reader *r, const char *key, const struct node *node,
 		return true;
 	policy_diag_error(r->diag, HLP_05, policy_at(node), "%s must be %s, not %s", key,
 	    kind_words[kind], kind_words[node->kind]);
-	if (kind == NODE_LIST && node->kind == NODE_SCALAR && may_quote(key, node))
-		policy_diag_help(r->diag, "write [%.60s]", node->text);
+	if (kind != NODE_LIST || node->kind != NODE_SCALAR || !may_quote(key, node))
+		return false;
+	if (node->len <= TOLD_MAX)
+		policy_diag_help(r->diag, "write [%s]", node->text);
+	else
+		policy_diag_help(r->diag, "write it as a list of one: [...]");
 	return false;
 }
 
@@ -182,8 +190,8 @@ policy_read_string(struct policy_reader *r, const char *key, const struct node *
 	if (node->is_plain && policy_is_ambiguous(node->text, node->len)) {
 		policy_diag_error(r->diag, HLY_13, policy_at(node),
 		    "%s is a text that some YAML readers take for another type", key);
-		if (may_quote(key, node))
-			policy_diag_help(r->diag, "quote it: \"%.60s\"", node->text);
+		if (may_quote(key, node) && node->len <= TOLD_MAX)
+			policy_diag_help(r->diag, "quote it: \"%s\"", node->text);
 		else
 			policy_diag_help(r->diag, "put it in quotes");
 		return false;
