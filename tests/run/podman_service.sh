@@ -86,7 +86,7 @@ ends "both killed, after gc"
 # --- which engine it is
 docker=$(sed 's/^backends: .*/backends: [docker]/' "$named" | policy docker)
 status_is "podman where docker is asked for" 125 as root "$LAUNCH" --policy "$docker" -- true
-like "is told (HLB-63), with what mends it" "$(tr '\n' ' ' <<<"$out")" "is podman .*, not docker .*HLB-63.*backend 'podman'"
+like "is told (HLB-66), with what mends it" "$(tr '\n' ' ' <<<"$out")" "is podman .*, not docker .*HLB-66.*backend 'podman'"
 status_is "the same socket as podman's (sibling)" 0 as root "$LAUNCH" --policy "$named" -- true
 none=$(sed "s|$docker_socket|$TMP/none.sock|" "$named" | policy none)
 status_is "no engine at a socket that is named" 125 as root "$LAUNCH" --policy "$none" -- true

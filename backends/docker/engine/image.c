@@ -60,7 +60,7 @@ choose_dialect(struct engine *engine, const char *server, const char *wanted,
 	engine->dialect = found != NULL ? found : dialect_find("Docker/");
 	if (wanted[0] == '\0' || strcmp(engine->dialect->name, wanted) == 0)
 		return 0;
-	hl_err_set(err, HLB_63, "the engine at '%s' is %s, not %s", engine->endpoint, facts->engine,
+	hl_err_set(err, HLB_66, "the engine at '%s' is %s, not %s", engine->endpoint, facts->engine,
 	    wanted);
 	return hl_err_help(err, "name backend '%s' for it, or another socket",
 	    engine->dialect->name);
