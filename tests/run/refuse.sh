@@ -88,7 +88,7 @@ for caller in $CALLERS; do
 	refused "$caller: a control without an enforcer" 'HL[CD]-[0-9]+' --policy "$bridge"
 	refused "$caller: a backend that is not in this version" 'HLB-[0-9]+' --policy "$podman"
 	refused "$caller: an argument of its engine, past the bound" HLC-04 --policy "$podman" --engine-arg=--uidmap=0:0:1
-	refused "$caller: one that tightens (sibling)" HLB-21 --policy "$podman" --engine-arg=--unsetenv-all
+	refused "$caller: one that tightens (sibling)" HLB-47 --policy "$podman" --engine-arg=--unsetenv-all
 	refused "$caller: an override past the bound" 'HLC-[0-9]+' --policy "$good" --network host
 	like "$caller: both places are told" "$out" 'policy .*\.yaml|policy .*baseline@1'
 
