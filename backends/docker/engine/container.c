@@ -2,6 +2,8 @@
  * The life of the one container: create, compare, join, start, wait, remove. No AutoRemove: it
  * would race with the last output and with the status.
  */
+#include <sys/socket.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,7 +189,7 @@ remove_by(struct engine *engine, const char *key, struct hl_err *err)
 		.path = path,
 		.timeout_ms = API_START_MS };
 
-	snprintf(path, sizeof(path), "/containers/%s?force=1&v=1", key);
+	snprintf(path, sizeof(path), "/containers/%s?force=1&v=1%s", key, engine->dialect->at_once);
 	for (int i = 0; i < REMOVE_TRIES; i++) {
 		struct api_reply reply = { 0 };
 		if (api_call(engine, &request, &reply, err) < 0)
@@ -208,6 +210,9 @@ container_remove(struct engine *engine, struct hl_err *err)
 {
 	if (!engine->may_exist)
 		return 0;
+	/* Nobody reads it any more, and podman waits for a while for whoever is attached. */
+	if (engine->relay.attach >= 0)
+		shutdown(engine->relay.attach, SHUT_RDWR);
 	if (remove_by(engine, engine->container, err) < 0)
 		return -1;
 	engine->may_exist = false;

@@ -15,6 +15,7 @@ static const struct dialect dialects[] = {
 	    .own = "",
 	    .condition = "next-exit",
 	    .waits_first = true,
+	    .at_once = "",
 	    .compare = inspect_compare,
 	},
 	{
@@ -23,6 +24,7 @@ static const struct dialect dialects[] = {
 	    .own = "/libpod",
 	    .condition = "not-running",
 	    .waits_first = false,
+	    .at_once = "&timeout=0",
 	    .compare = inspect_compare_podman,
 	},
 };

@@ -73,6 +73,7 @@ struct dialect {
 	 * an engine that looks from time to time would miss a container that is quick. */
 	const char *condition;
 	bool waits_first;
+	const char *at_once; /* of a forced removal: podman asks first, by a signal, for 10 s */
 	int (*compare)(json_t *asked, const json_t *kept, struct hl_err *err);
 };
 
