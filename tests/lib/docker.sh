@@ -16,12 +16,13 @@ docker_kept=() # where the engine keeps what it knows of a container
 docker_words="docker -H" # how explain names the engine's socket
 docker_remove=(rm -f) # at once
 docker_home_mode=700 # of the private home
+docker_programs=(dockerd docker containerd runc) # that it cannot be without
 docker_registry= # before the names of imported images
 
 docker_missing()
 {
 	local program
-	for program in dockerd docker containerd runc; do
+	for program in "${docker_programs[@]}"; do
 		command -v "$program" >/dev/null || {
 			echo "$program is not installed"
 			return 0
@@ -165,6 +166,9 @@ docker_image()
 		>"$root/etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 	tar -C "$root" -c . | docker_cli import --change 'ENV FROM_IMAGE=yes' \
-		--change 'ENV PATH=/bin' --change 'CMD ["/bin/sh"]' - "$docker_registry$name" >/dev/null 2>&1
+		--change 'ENV PATH=/bin' --change 'CMD ["/bin/sh"]' - "$docker_registry$name" >/dev/null 2>"$docker_dir/import" || {
+		cat "$docker_dir/import" >&2
+		return 1
+	}
 	rm -rf "$root"
 }

@@ -6,6 +6,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154
 
+docker_programs=(podman conmon runc)
 docker_registry=docker.io/library/
 podman_private=
 docker_words="podman --url"
@@ -13,22 +14,6 @@ docker_words="podman --url"
 docker_remove=(rm -f -t 0)
 # podman makes no tmpfs that is a user's: any user may write it, of whom there is one.
 docker_home_mode=1777
-
-docker_missing()
-{
-	local program
-	for program in podman conmon runc; do
-		command -v "$program" >/dev/null || {
-			echo "$program is not installed"
-			return 0
-		}
-	done
-	[ "$(id -u)" = 0 ] || {
-		echo "an engine of our own needs root"
-		return 0
-	}
-	return 1
-}
 
 podman_environment()
 {

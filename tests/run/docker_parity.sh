@@ -14,8 +14,9 @@ import json, sys
 
 # What differs by nature: names, times, labels of the run, the image by name or by id, and what the
 # client itself adds.
-SKIP = {"RestartPolicy", "Labels", "Image", "ConsoleSize", "MemorySwappiness", "ContainerIDFile",
-        "CreateCommand", "Annotations"}
+SKIP = {"RestartPolicy", "Labels", "Image", "ConsoleSize", "MemorySwappiness", "ContainerIDFile"}
+if sys.argv[4] == "podman":
+    SKIP |= {"CreateCommand", "Annotations"}  # notes of its client
 EMPTY = (None, [], {}, "", 0, False)
 
 def settle(value):
@@ -31,13 +32,24 @@ def load(path):
     # Options of a bind in any order.
     host["Binds"] = [b.rpartition(":")[::2] for b in host.get("Binds") or []]
     host["Binds"] = [[place, sorted(options.split(","))] for place, options in host["Binds"]]
-    # A path here is a note of podman's client to itself.
-    host["SecurityOpt"] = [o for o in host.get("SecurityOpt") or [] if not o.startswith("seccomp=/")]
+    if sys.argv[4] == "podman":
+        # A path here is a note of podman's client to itself. What the kernel is told is in the runtime's
+        # own configuration, which the container had while it was looked at.
+        host["SecurityOpt"] = [o for o in host.get("SecurityOpt") or [] if not o.startswith("seccomp=/")]
+        host["Seccomp"] = json.load(open(path + ".seccomp"))
+        assert host["Seccomp"]["syscalls"], "no filter in the runtime's configuration"
     return {part: {k: settle(v) for k, v in item[part].items() if k not in SKIP}
             for part in ("HostConfig", "Config")}
 
 a, b = load(sys.argv[1]), load(sys.argv[2])
-body = json.load(open(sys.argv[3])) or {}  # podman's request has no such part
+# What is asked of docker has the inspection's own names; of podman others, which inspect_podman.c compares.
+body = json.load(open(sys.argv[3]))
+if sys.argv[4] == "podman":
+    assert body["image"] and body["cap_drop"] and body["seccomp_profile_path"], "no request in explain"
+    lowered = set()
+else:
+    lowered = set(body["HostConfig"]) - {"Labels"}
+    assert lowered, "no request in explain"
 bad = 0
 for part in ("HostConfig", "Config"):
     for key in sorted(set(a[part]) | set(b[part])):
@@ -45,11 +57,18 @@ for part in ("HostConfig", "Config"):
         if x != y and not (x in EMPTY and y in EMPTY):
             print(part, key, x, y)
             bad += 1
-lowered = set(body.get("HostConfig", ())) - {"Labels"}
 missing = lowered - set(a["HostConfig"])
 print("lowered", len(lowered), "missing", sorted(missing))
 sys.exit(1 if bad or missing else 0)
 P
+
+# inspect_into FILE CONTAINER
+inspect_into() {
+	docker_cli inspect "$2" >"$1"
+	[ "$ENGINE" != podman ] || python3 -c 'import json,sys
+path = json.load(open(sys.argv[1]))[0]["OCIConfigPath"]
+json.dump(json.load(open(path))["linux"]["seccomp"], open(sys.argv[1] + ".seccomp", "w"))' "$1"
+}
 
 parity() {
 	local name=$1 policy=$2 api cli names
@@ -59,7 +78,7 @@ parity() {
 	api=$!
 	wait_until 10 docker_is_running || { fail "$name: the API's container" "$(cat "$TMP/err")"; return; }
 	names=$(docker_ours)
-	docker_cli inspect "$names" >"$TMP/api.json"
+	inspect_into "$TMP/api.json" "$names"
 	wait "$api"
 
 	mapfile -t argv < <(as root "$LAUNCH" explain --format argv --policy "$policy" -- sleep 8)
@@ -68,7 +87,7 @@ parity() {
 	python3 -c 'import json,sys
 def find(v):
     if isinstance(v, dict):
-        if "HostConfig" in v: return v
+        if "HostConfig" in v or "cap_drop" in v: return v
         v = list(v.values())
     for i in v if isinstance(v, list) else []:
         f = find(i)
@@ -80,14 +99,14 @@ print(json.dumps(find(json.load(sys.stdin))))' <"$TMP/explain.json" >"$TMP/body.
 	exec 9>"$TMP/fifo"
 	wait_until 10 docker_is_running || fail "$name: the client's container" "$(cat "$TMP/cli.err")"
 	names=$(docker_ours)
-	docker_cli inspect "$names" >"$TMP/cli.json"
+	inspect_into "$TMP/cli.json" "$names"
 	exec 9>&-
 	wait "$cli"
 	docker_cli rm -f "$names" >/dev/null
 	rm "$TMP/fifo"
 	like "$name: the client's container has our runner" "$(head -c 8 "$TMP/cli.out" | od -An -tx1)" '8f 48 4c'
 	status_is "$name: the engine sees the same" 0 \
-		python3 "$TMP/compare.py" "$TMP/api.json" "$TMP/cli.json" "$TMP/body.json"
+		python3 "$TMP/compare.py" "$TMP/api.json" "$TMP/cli.json" "$TMP/body.json" "$ENGINE"
 }
 
 parity smallest "$(docker_policy smallest <<'Y'
