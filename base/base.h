@@ -432,6 +432,8 @@ void hl_json_array(struct hl_json *json); /* [ */
 void hl_json_end_array(struct hl_json *json);
 void hl_json_key(struct hl_json *json, const char *key);
 void hl_json_string(struct hl_json *json, const char *string); /* NULL = null */
+/* Key and text. */
+void hl_json_member(struct hl_json *json, const char *key, const char *text);
 void hl_json_stringn(struct hl_json *json, const char *string, size_t len);
 void hl_json_u64(struct hl_json *json, uint64_t value);
 void hl_json_i64(struct hl_json *json, int64_t value);

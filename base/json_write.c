@@ -87,6 +87,13 @@ hl_json_stringn(struct hl_json *json, const char *string, size_t len)
 }
 
 void
+hl_json_member(struct hl_json *json, const char *key, const char *text)
+{
+	hl_json_key(json, key);
+	hl_json_string(json, text);
+}
+
+void
 hl_json_u64(struct hl_json *json, uint64_t number)
 {
 	value(json);

@@ -25,13 +25,6 @@ put_origin(struct hl_json *json, const struct hl_origin *origin)
 }
 
 static void
-put_text(struct hl_json *json, const char *key, const char *value)
-{
-	hl_json_key(json, key);
-	hl_json_string(json, value);
-}
-
-static void
 put_bool(struct hl_json *json, const char *key, bool value)
 {
 	hl_json_key(json, key);
@@ -56,7 +49,7 @@ put_value(struct hl_json *json, const char *key, struct hl_buf *value,
 	json->out->failed |= value->failed;
 	hl_json_key(json, key);
 	hl_json_object(json);
-	put_text(json, "value", value->len > 0 ? value->data : "");
+	hl_json_member(json, "value", value->len > 0 ? value->data : "");
 	put_origin(json, origin);
 	hl_json_end_object(json);
 	hl_buf_reset(value);
@@ -70,12 +63,12 @@ put_layers(struct hl_json *json, const struct policy *policy)
 	for (size_t i = 0; i < policy_layers_len(policy); i++) {
 		const struct policy_layer *layer = policy_layer_at(policy, i);
 		hl_json_object(json);
-		put_text(json, "layer", layer->layer);
-		put_text(json, "id", layer->id);
+		hl_json_member(json, "layer", layer->layer);
+		hl_json_member(json, "id", layer->id);
 		hl_json_key(json, "revision");
 		hl_json_u64(json, layer->revision);
-		put_text(json, "file", layer->file);
-		put_text(json, "sha256", layer->sha256);
+		hl_json_member(json, "file", layer->file);
+		hl_json_member(json, "sha256", layer->sha256);
 		hl_json_end_object(json);
 	}
 	hl_json_end_array(json);
@@ -129,8 +122,8 @@ put_mounts(struct hl_json *json, const struct plan *plan)
 	for (size_t i = 0; i < plan->mounts_len; i++) {
 		const struct plan_mount *mount = &plan->mounts[i];
 		hl_json_object(json);
-		put_text(json, "src", mount->src);
-		put_text(json, "dst", mount->dst);
+		hl_json_member(json, "src", mount->src);
+		hl_json_member(json, "dst", mount->dst);
 		put_bool(json, "writable", mount->is_writable);
 		put_bool(json, "exec", mount->is_exec);
 		put_bool(json, "file", mount->is_file);
@@ -145,8 +138,8 @@ put_mounts(struct hl_json *json, const struct plan *plan)
 	for (size_t i = 0; i < plan->devices_len; i++) {
 		const struct plan_device *device = &plan->devices[i];
 		hl_json_object(json);
-		put_text(json, "src", device->src);
-		put_text(json, "dst", device->dst);
+		hl_json_member(json, "src", device->src);
+		hl_json_member(json, "dst", device->dst);
 		put_origin(json, &device->origin);
 		hl_json_end_object(json);
 	}
@@ -156,7 +149,7 @@ put_mounts(struct hl_json *json, const struct plan *plan)
 	for (size_t i = 0; i < plan->tmpfs_len; i++) {
 		const struct plan_tmpfs *tmpfs = &plan->tmpfs[i];
 		hl_json_object(json);
-		put_text(json, "dst", tmpfs->dst);
+		hl_json_member(json, "dst", tmpfs->dst);
 		hl_json_key(json, "size");
 		hl_json_u64(json, tmpfs->size);
 		put_bool(json, "exec", tmpfs->is_exec);
@@ -185,9 +178,9 @@ put_files(struct hl_json *json, const struct plan *plan)
 	put_mounts(json, plan);
 	hl_json_key(json, "home");
 	hl_json_object(json);
-	put_text(json, "kind", kinds[plan->home.kind]);
-	put_text(json, "path", plan->home.path);
-	put_text(json, "src", plan->home.src);
+	hl_json_member(json, "kind", kinds[plan->home.kind]);
+	hl_json_member(json, "path", plan->home.path);
+	hl_json_member(json, "src", plan->home.src);
 	hl_json_key(json, "size");
 	hl_json_u64(json, plan->home.size);
 	put_origin(json, &plan->home.origin);
@@ -196,7 +189,7 @@ put_files(struct hl_json *json, const struct plan *plan)
 	hl_json_array(json);
 	for (size_t i = 0; i < plan->deny.len; i++) {
 		hl_json_object(json);
-		put_text(json, "path", plan->deny.v[i]);
+		hl_json_member(json, "path", plan->deny.v[i]);
 		put_origin(json, &plan->deny_origins[i]);
 		hl_json_end_object(json);
 	}
@@ -212,8 +205,8 @@ put_environment(struct hl_json *json, const struct explain *explain)
 	hl_json_array(json);
 	for (size_t i = 0; i < plan->env_len; i++) {
 		hl_json_object(json);
-		put_text(json, "name", plan->env[i].name);
-		put_text(json, "from", explain_env_source(explain->policy, &plan->env[i]));
+		hl_json_member(json, "name", plan->env[i].name);
+		hl_json_member(json, "from", explain_env_source(explain->policy, &plan->env[i]));
 		put_origin(json, &plan->env[i].origin);
 		hl_json_end_object(json);
 	}
@@ -228,10 +221,10 @@ put_engine(struct hl_json *json, const struct plan *plan)
 		return;
 	hl_json_key(json, "engine");
 	hl_json_object(json);
-	put_text(json, "endpoint", plan->endpoint);
-	put_text(json, "image", plan->image);
+	hl_json_member(json, "endpoint", plan->endpoint);
+	hl_json_member(json, "image", plan->image);
 	put_bool(json, "digest_required", plan->image_digest);
-	put_text(json, "pull", policy_field_words(POLICY_IMAGE_PULL)[plan->pull]);
+	hl_json_member(json, "pull", policy_field_words(POLICY_IMAGE_PULL)[plan->pull]);
 	put_strings(json, "arguments", &plan->engine_args);
 	hl_json_end_object(json);
 }
@@ -251,16 +244,16 @@ put_controls(struct hl_json *json, const struct explain *explain)
 		enum enforcer enforcer =
 		    control_enforcer((enum control)i, explain->backend->id, explain->plan);
 		hl_json_object(json);
-		put_text(json, "control", info->name);
-		put_text(json, "enforcer", enforcer_name(enforcer));
+		hl_json_member(json, "control", info->name);
+		hl_json_member(json, "enforcer", enforcer_name(enforcer));
 		explain_put_value(&value, explain->policy, field);
 		json->out->failed |= value.failed;
-		put_text(json, "value", value.len > 0 ? value.data : "");
+		hl_json_member(json, "value", value.len > 0 ? value.data : "");
 		hl_buf_reset(&value);
 		if (enforcer == ENFORCER_NONE)
-			put_text(json, "note", info->note);
+			hl_json_member(json, "note", info->note);
 		if (gap != NULL)
-			put_text(json, "gap", gap->reason);
+			hl_json_member(json, "gap", gap->reason);
 		hl_json_end_object(json);
 	}
 	hl_json_end_array(json);
@@ -276,12 +269,12 @@ explain_json(const struct explain *explain, struct hl_buf *out)
 
 	hl_json_init(&json, out);
 	hl_json_object(&json);
-	put_text(&json, "backend", plan->backend);
-	put_text(&json, "mode",
+	hl_json_member(&json, "backend", plan->backend);
+	hl_json_member(&json, "mode",
 	    policy_get(explain->policy, POLICY_MODE)->number == 0 ? "enforce" : "warn");
 	put_layers(&json, explain->policy);
 	put_strings(&json, "command", &plan->argv);
-	put_text(&json, "cwd", plan->cwd);
+	hl_json_member(&json, "cwd", plan->cwd);
 	put_process(&json, plan);
 	put_files(&json, plan);
 	put_engine(&json, plan);
@@ -293,7 +286,7 @@ explain_json(const struct explain *explain, struct hl_buf *out)
 	hl_json_array(&json);
 	for (size_t i = 0; i < lowered->lines_len; i++) {
 		hl_json_object(&json);
-		put_text(&json, "line", lowered->lines[i].text);
+		hl_json_member(&json, "line", lowered->lines[i].text);
 		put_origin(&json, &lowered->lines[i].origin);
 		hl_json_end_object(&json);
 	}

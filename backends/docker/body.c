@@ -17,12 +17,9 @@ json_object_value(const struct docker_setting *setting, struct hl_json *json)
 {
 	hl_json_object(json);
 	if (setting->option == DOCKER_MOUNT) {
-		hl_json_key(json, "Type");
-		hl_json_string(json, "bind");
-		hl_json_key(json, "Source");
-		hl_json_string(json, setting->other);
-		hl_json_key(json, "Target");
-		hl_json_string(json, setting->text);
+		hl_json_member(json, "Type", "bind");
+		hl_json_member(json, "Source", setting->other);
+		hl_json_member(json, "Target", setting->text);
 		if (setting->number != 0) {
 			hl_json_key(json, "ReadOnly");
 			hl_json_bool(json, true);
@@ -33,15 +30,11 @@ json_object_value(const struct docker_setting *setting, struct hl_json *json)
 		hl_json_bool(json, true);
 		hl_json_end_object(json);
 	} else if (setting->option == DOCKER_DEVICE) {
-		hl_json_key(json, "PathOnHost");
-		hl_json_string(json, setting->other);
-		hl_json_key(json, "PathInContainer");
-		hl_json_string(json, setting->text);
-		hl_json_key(json, "CgroupPermissions");
-		hl_json_string(json, DOCKER_DEVICE_RIGHTS);
+		hl_json_member(json, "PathOnHost", setting->other);
+		hl_json_member(json, "PathInContainer", setting->text);
+		hl_json_member(json, "CgroupPermissions", DOCKER_DEVICE_RIGHTS);
 	} else {
-		hl_json_key(json, "Name");
-		hl_json_string(json, setting->text);
+		hl_json_member(json, "Name", setting->text);
 		hl_json_key(json, "Hard");
 		hl_json_u64(json, setting->number);
 		hl_json_key(json, "Soft");

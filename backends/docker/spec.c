@@ -88,13 +88,6 @@ static const struct place places[] = {
  * Values
  */
 static void
-put_member(struct hl_json *json, const char *key, const char *text)
-{
-	hl_json_key(json, key);
-	hl_json_string(json, text);
-}
-
-static void
 put_part(struct hl_json *json, const char *text, size_t len)
 {
 	char part[64];
@@ -111,9 +104,9 @@ put_mount(struct hl_json *json, const struct docker_setting *setting)
 	bool is_tmpfs = setting->option == DOCKER_TMPFS;
 
 	hl_json_object(json);
-	put_member(json, "destination", setting->text);
-	put_member(json, "type", is_tmpfs ? "tmpfs" : "bind");
-	put_member(json, "source", is_tmpfs ? "tmpfs" : setting->other);
+	hl_json_member(json, "destination", setting->text);
+	hl_json_member(json, "type", is_tmpfs ? "tmpfs" : "bind");
+	hl_json_member(json, "source", is_tmpfs ? "tmpfs" : setting->other);
 	hl_json_key(json, "options");
 	hl_json_array(json);
 	if (!is_tmpfs) {
@@ -133,7 +126,7 @@ static void
 put_limit(struct hl_json *json, const struct docker_setting *setting)
 {
 	hl_json_object(json);
-	put_member(json, "type", setting->text);
+	hl_json_member(json, "type", setting->text);
 	hl_json_key(json, "hard");
 	hl_json_u64(json, setting->number);
 	hl_json_key(json, "soft");
@@ -149,7 +142,7 @@ put_device(struct hl_json *json, const struct docker_setting *setting)
 	hl_buf_init(&path, 16 * 1024);
 	docker_setting_value(setting, &path);
 	hl_json_object(json);
-	put_member(json, "path", path.data);
+	hl_json_member(json, "path", path.data);
 	hl_json_end_object(json);
 	hl_buf_done(&path);
 }
@@ -164,7 +157,7 @@ put_variable(struct hl_json *json, const struct docker_setting *setting)
 		return;
 	memcpy(name, setting->text, (size_t)(equals - setting->text));
 	name[equals - setting->text] = '\0';
-	put_member(json, name, equals + 1);
+	hl_json_member(json, name, equals + 1);
 }
 
 static void
@@ -182,7 +175,7 @@ put_value(struct hl_json *json, enum form form, const struct docker_setting *set
 		hl_json_u64(json, setting->number);
 		return;
 	case FORM_PAIRS:
-		put_member(json, setting->text, setting->other);
+		hl_json_member(json, setting->text, setting->other);
 		return;
 	case FORM_VARIABLES:
 		put_variable(json, setting);

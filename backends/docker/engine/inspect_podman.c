@@ -4,6 +4,7 @@
  * spelled there. What is in no row of the specification has one of its own, or create would not be
  * asked for it; and what was not asked must not be there either.
  */
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -94,6 +95,33 @@ is_limits(json_t *asked, const json_t *kept)
 	return true;
 }
 
+/* "/dev/x:/dev/y:rwm". Where it is inside is told again; on the host podman tells the first node
+ * with the same number, and of the rights nothing. */
+static bool
+is_device(const char *path, const json_t *kept)
+{
+	const char *at = inspect_string(kept, "PathInContainer", TEXT_MAX);
+	const char *rights = strrchr(path, ':');
+	size_t len = at != NULL ? strlen(at) : 0;
+
+	return len > 0 && rights != NULL && (size_t)(rights - path) > len &&
+	       memcmp(rights - len, at, len) == 0 && rights[-(ptrdiff_t)len - 1] == ':';
+}
+
+static bool
+is_devices(json_t *asked, const json_t *kept)
+{
+	for (size_t i = 0; i < json_array_size(asked); i++) {
+		const char *path = inspect_string(json_array_get(asked, i), "path", 2 * TEXT_MAX);
+		bool is_found = false;
+		for (size_t j = 0; path != NULL && j < json_array_size(kept) && !is_found; j++)
+			is_found = is_device(path, json_array_get(kept, j));
+		if (!is_found)
+			return false;
+	}
+	return json_array_size(kept) == json_array_size(asked);
+}
+
 struct part {
 	const char *asked, *kept;
 	kept_fn *is_kept;
@@ -101,6 +129,7 @@ struct part {
 
 static const struct part parts[] = {
 	{ "command", "Config.Cmd", inspect_is_kept },
+	{ "devices", "HostConfig.Devices", is_devices },
 	{ "entrypoint", "Config.Entrypoint", is_entrypoint },
 	{ "groups", "HostConfig.GroupAdd", inspect_is_kept },
 	{ "healthconfig", "Config.Healthcheck", inspect_is_kept },

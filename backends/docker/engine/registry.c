@@ -153,10 +153,8 @@ get_text(json_t *object, const char *name, const char **ret)
 static void
 put_member(struct hl_json *json, const char *name, const char *value)
 {
-	if (value == NULL)
-		return;
-	hl_json_key(json, name);
-	hl_json_string(json, value);
+	if (value != NULL)
+		hl_json_member(json, name, value);
 }
 
 /* RFC 4648, 5: '+' and '/' have other meanings in a header. */
