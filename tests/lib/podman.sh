@@ -25,6 +25,8 @@ docker_client()
 {
 	(
 		podman_environment
+		# Its monitors leave files where they are started.
+		cd "$docker_dir" || exit 1
 		exec "$@"
 	)
 }
@@ -69,6 +71,7 @@ docker_up()
 	podman_configure
 	(
 		podman_environment
+		cd "$docker_dir" || exit 1
 		# It would hand this on to containers, unless it is told not to.
 		export https_proxy=http://corp.example:1
 		exec podman system service --time=0 "unix://$docker_socket"
