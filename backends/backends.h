@@ -466,6 +466,13 @@ struct backend {
 	int (*stop)(struct sandbox *sandbox, struct hl_err *err);
 };
 
+/* podman has no daemon: where nobody names a socket, this program is started as a service of the
+ * run's own. */
+const char *engine_program(void);
+/* An endpoint that is such a program. It goes by its place: what else an endpoint has become, since
+ * it was used as a socket, is never started. */
+bool engine_is_program(const char *endpoint);
+
 /* Who answers on an engine's socket, e.g. "docker 20.10.24": for `doctor`. Heap string. */
 int engine_version(const char *helper_path, const char *endpoint, char **ret_version,
     struct hl_err *err) HL_MUST_CHECK;

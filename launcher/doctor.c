@@ -267,11 +267,11 @@ look_at_engines(struct doctor *doctor, const struct host *host)
 		look_for_engine(doctor, host, "engine podman (user)", path);
 	}
 	/* Not started: it would write to its storage. */
-	if (access(host_podman(), X_OK) == 0) {
+	if (access(engine_program(), X_OK) == 0) {
 		struct doctor_row *program =
 		    doctor_add(doctor, "engine podman (program)", DOCTOR_OK);
 		snprintf(program->detail, sizeof(program->detail), "%.100s is started for each run",
-		    host_podman());
+		    engine_program());
 	}
 	if (doctor->len != before)
 		return;

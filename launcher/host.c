@@ -120,17 +120,6 @@ host_docker_host(const struct host *host)
 }
 
 const char *
-host_podman(void)
-{
-	static const char *const places[] = { "/usr/bin/podman", "/usr/local/bin/podman" };
-
-	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++)
-		if (access(places[i], X_OK) == 0)
-			return places[i];
-	return places[0]; /* what starts it says that it is not there */
-}
-
-const char *
 engine_socket(const char *text)
 {
 	if (strncmp(text, "unix://", 7) == 0)

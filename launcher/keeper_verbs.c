@@ -210,8 +210,8 @@ is_engine(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 &&
-	       (S_ISSOCK(st.st_mode) || (S_ISREG(st.st_mode) && access(path, X_OK) == 0));
+	return engine_is_program(path) ? access(path, X_OK) == 0
+				       : stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
 /* One that we may not speak to has nothing of ours, unless we did before. */

@@ -224,9 +224,6 @@ int host_caller(const struct request *request, struct host *host, struct hl_err 
 const char *host_variable(const struct host *host, const char *name);
 /* The caller's DOCKER_HOST. NULL: not there, or empty. */
 const char *host_docker_host(const struct host *host);
-/* podman has no daemon: where nobody names a socket, this program is started as a service of the
- * run's own. */
-const char *host_podman(void);
 /* An endpoint as a policy or DOCKER_HOST writes it: a socket's absolute path, with unix:// before
  * it or without. NULL: no socket of this host. */
 const char *engine_socket(const char *text);

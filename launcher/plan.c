@@ -106,7 +106,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 	const struct policy_value *value = policy_get(policy, POLICY_DOCKER_ENDPOINT);
 	bool is_podman = strcmp(plan->backend, "podman") == 0;
 	const char *variable = is_podman ? NULL : host_docker_host(host);
-	const char *text = is_podman ? host_podman() : "/var/run/docker.sock";
+	const char *text = is_podman ? engine_program() : "/var/run/docker.sock";
 	const char *source = "the default";
 
 	plan->endpoint_origin = plan_built_in();
@@ -242,6 +242,7 @@ build(const struct policy *policy, const struct request *request, const struct h
 	    plan_process(policy, request, host, plan, err) != 0 ||
 	    build_engine(policy, host, plan, err) != 0 ||
 	    plan_fs(policy, request, host, plan, err) != 0 ||
+	    plan_registry_programs(host, plan, err) != 0 ||
 	    plan_environment(policy, request, host, plan, err) != 0)
 		return -1;
 	plan_limits(policy, plan);

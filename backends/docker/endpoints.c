@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backends/docker/prepare.h"
 
@@ -17,6 +18,26 @@
 enum {
 	ENDPOINT_MAX = 4096
 };
+
+static const char *const programs[] = { "/usr/bin/podman", "/usr/local/bin/podman" };
+
+const char *
+engine_program(void)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(programs); i++)
+		if (access(programs[i], X_OK) == 0)
+			return programs[i];
+	return programs[0]; /* what starts it says that it is not there */
+}
+
+bool
+engine_is_program(const char *endpoint)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(programs); i++)
+		if (strcmp(endpoint, programs[i]) == 0)
+			return true;
+	return false;
+}
 
 int
 docker_remember_endpoint(const struct plan *plan, struct hl_err *err)

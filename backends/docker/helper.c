@@ -166,10 +166,9 @@ docker_helper_reach(struct docker_helper *helper, const char *path, const char *
     struct docker_opened *ret_opened, struct hl_err *err)
 {
 	HL_AUTO_FREE char *copy = strdup(endpoint);
-	struct stat st;
 	const struct plan plan = {
 		.endpoint = copy,
-		.is_endpoint_program = stat(endpoint, &st) == 0 && S_ISREG(st.st_mode),
+		.is_endpoint_program = engine_is_program(endpoint),
 		.cancel_fd = -1,
 	};
 

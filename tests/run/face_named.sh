@@ -232,4 +232,11 @@ for caller in $CALLERS; do
 	status_is "$caller: the log is whole" 0 as "$caller" "$LAUNCH" audit verify
 done
 
+# --- gc: what an engine's socket has become is not started
+as root mkdir -p "$TMP/state.root/engines"
+printf '#!/bin/sh\ntouch %s/started\n' "$TMP" >"$TMP/was-a-socket"
+chmod 755 "$TMP/was-a-socket"
+printf %s "$TMP/was-a-socket" >"$TMP/state.root/engines/$(printf %s "$TMP/was-a-socket" | sha256sum | cut -d' ' -f1)"
+status_is "gc with a remembered engine that is a program now" 0 as root "$LAUNCH" gc
+is "does not start it" "$(ls "$TMP/started" 2>/dev/null)" ''
 done_testing
