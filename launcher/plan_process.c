@@ -104,6 +104,23 @@ plan_caps(const struct policy *policy, struct plan *plan, struct hl_err *err)
 	return 0;
 }
 
+/* Without them no command begins, says anything or ends: it would be left hanging. */
+static int
+check_needed_calls(const struct plan *plan, struct hl_err *err)
+{
+	static const char *const needed[] = { "execve", "exit_group", "read", "write" };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(needed); i++) {
+		if (!hl_strv_contains(&plan->seccomp_deny, needed[i]))
+			continue;
+		hl_err_set(err, HLD_21, "'%s' is denied, which every command needs", needed[i]);
+		err->where = plan->seccomp_deny_origin.where;
+		return hl_err_help(err,
+		    "take it out of process.seccomp.deny, or let the profile of process.seccomp.files allow it");
+	}
+	return 0;
+}
+
 static int
 plan_denied_calls(const struct policy *policy, const struct host *host, struct plan *plan,
     struct hl_err *err)
@@ -120,6 +137,8 @@ plan_denied_calls(const struct policy *policy, const struct host *host, struct p
 		hl_strv_add(&plan->seccomp_deny, value->items[i].text);
 	}
 	if (plan_seccomp_files(policy, host, plan, err) != 0)
+		return -1;
+	if (check_needed_calls(plan, err) != 0)
 		return -1;
 	hl_strv_sort(&plan->seccomp_deny);
 	return hl_strv_check(&plan->seccomp_deny, "process.seccomp.deny", err);

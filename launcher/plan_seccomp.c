@@ -65,10 +65,14 @@ read_rule(struct verdicts *v, const json_t *rule, struct hl_err *err)
 	    json_in_u64(rule, "errnoRet", UINT16_MAX, &error, err) != 0 ||
 	    json_in_strings(rule, "names", &names, err) != 0)
 		return -1;
-	if (json_array_size(json_object_get(rule, "args")) > 0)
+	const json_t *args = json_object_get(rule, "args");
+	if (args != NULL && !(json_is_array(args) && json_array_size(args) == 0))
 		return has_no_counterpart(v, err, "a rule with arguments",
 		    "leave it out: the named profiles have rules of their own for the arguments of "
 		    "clone, personality, socket and the like");
+	if (names.len == 0)
+		return has_no_counterpart(v, err, "a rule without names",
+		    "names says which calls it is about");
 	for (size_t i = 0; i < names.len; i++) {
 		if (confine_syscall_check(names.v[i], err) != 0)
 			return -1;
@@ -143,7 +147,7 @@ read_bytes(const char *path, const char *sha256, struct hl_buf *bytes, struct hl
 		return hl_err_set(err, HLD_23, "'%.200s' is no regular file", path);
 	if (hl_read_file(fd, bytes, path, HLD_23, err) != 0)
 		return -1;
-	hl_sha256_text(bytes->data != NULL ? bytes->data : "", bytes->len, found);
+	hl_sha256_text(bytes->data, bytes->len, found);
 	if (strcmp(found, sha256) == 0)
 		return 0;
 	hl_err_set(err, HLD_23, "'%.200s' is another file than the policy names", path);
@@ -176,7 +180,7 @@ read_file(const char *path, const char *sha256, struct plan *plan, struct hl_err
 	hl_strv_init(&v.denied, PROFILE_MAX);
 	int result = read_bytes(path, sha256, &bytes, err);
 	if (result == 0)
-		result = json_in_parse(bytes.data != NULL ? bytes.data : "", bytes.len, &root, err);
+		result = json_in_parse(bytes.data, bytes.len, &root, err);
 	if (result == 0)
 		result = read_profile(&v, root, err);
 	/* What JSON and names are wrong about is wrong about this file. */

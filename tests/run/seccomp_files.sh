@@ -22,6 +22,13 @@ id: acme/with
 level: baseline@1
 process: {seccomp: {files: [{file: $TMP/policy/profile.json, sha256: $sha256}]}}
 Y
+policy engine-without >/dev/null <<Y
+version: 1
+id: acme/engine-without
+level: baseline@1
+backends: [docker]
+image: ["x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
+Y
 policy engine >/dev/null <<Y
 version: 1
 id: acme/engine
@@ -39,9 +46,27 @@ for caller in $CALLERS; do
 	out=$(as "$caller" "$LAUNCH" explain -p "$TMP/policy/with.yaml" -- true)
 	like "$caller: explain names the file" "$out" "seccomp file $TMP/policy/profile.json sha256 $sha256"
 	like "$caller: and what it denies" "$out" 'denied call  mkdirat .*with.yaml:4:'
+	given=()
+	for at in engine engine-without; do
+		out=$(as "$caller" "$LAUNCH" explain -p "$TMP/policy/$at.yaml" -- true 2>&1)
+		given+=("$(grep -oE 'security-opt seccomp=[^ ]*\.json' <<<"$out")")
+	done
+	like "$caller: an engine is given a profile" "${given[0]}" 'seccomp=/'
+	like "$caller: without the file too (sibling)" "${given[1]}" 'seccomp=/'
+	unlike "$caller: which is another one" "${given[1]}" "^${given[0]}\$"
 	out=$(as "$caller" "$LAUNCH" explain -p "$TMP/policy/engine.yaml" -- true 2>&1)
-	like "$caller: an engine is given another profile" "$out" 'security-opt seccomp=.*\.json'
 	like "$caller: by the engine" "$out" 'process.seccomp.files +engine'
+done
+
+# What would leave a command hanging is told, whichever key denies it.
+narrow='{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read","write","execve"],"action":"SCMP_ACT_ALLOW"}]}'
+printf '%s' "$narrow" >"$TMP/policy/narrow.json"
+chmod 644 "$TMP/policy/narrow.json"
+sed -e "s/$sha256/$(sha256sum <"$TMP/policy/narrow.json" | cut -d' ' -f1)/" -e 's/profile.json/narrow.json/' with.yaml | policy narrow >/dev/null
+printf 'version: 1\nid: acme/deny\nlevel: baseline@1\nprocess: {seccomp: {deny: [exit_group]}}\n' | policy deny >/dev/null
+for at in narrow deny; do
+	status_is "$at: no end is let through" 125 as root timeout 20 "$LAUNCH" run -p "$TMP/policy/$at.yaml" -- true
+	like "$at: the call is named" "$out" "'exit_group' is denied, which every command needs.*HLD-21"
 done
 
 # No profile at all is no profile that denies a call more.

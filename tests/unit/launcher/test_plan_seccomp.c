@@ -53,13 +53,14 @@ what_it_does_not_name_is_denied(void **state)
 	name_file(fixture,
 	    "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":1,\"architectures\":"
 	    "[\"SCMP_ARCH_X86_64\",\"SCMP_ARCH_AARCH64\"],\"syscalls\":["
-	    "{\"names\":[\"read\",\"write\",\"execve\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[]},"
-	    "{\"names\":[\"write\"],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":38}]}",
+	    "{\"names\":[\"read\",\"write\",\"execve\",\"exit_group\",\"close\"],\"action\":"
+	    "\"SCMP_ACT_ALLOW\",\"args\":[]},"
+	    "{\"names\":[\"close\"],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":38}]}",
 	    "default", text, sizeof(text));
 	assert_planned(fixture, text);
 	assert_false(is_denied(fixture, "read") || is_denied(fixture, "execve"));
 	/* Two answers for one call: the one that denies. */
-	assert_true(is_denied(fixture, "write"));
+	assert_true(is_denied(fixture, "close"));
 	assert_true(is_denied(fixture, "openat") && is_denied(fixture, "bpf"));
 }
 
@@ -131,6 +132,14 @@ static const struct {
 	{ "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"syscalls\":[{\"names\":[\"clone\"],\"action\":"
 	  "\"SCMP_ACT_ALLOW\",\"includes\":{\"caps\":[\"CAP_SYS_ADMIN\"]}}]}",
 	    "includes" },
+	{ "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"syscalls\":[{\"names\":[\"clone\"],\"action\":"
+	  "\"SCMP_ACT_ALLOW\",\"args\":{\"index\":0}}]}",
+	    "arguments" },
+	{ "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"syscalls\":[{\"names\":[\"clone\"],\"action\":"
+	  "\"SCMP_ACT_ALLOW\",\"args\":\"x\"}]}",
+	    "arguments" },
+	{ "{\"defaultAction\":\"SCMP_ACT_ALLOW\",\"syscalls\":[{\"action\":\"SCMP_ACT_ERRNO\"}]}",
+	    "without names" },
 	{ ALLOW_BUT("\"ptrcae\""), "ptrcae" },
 	{ ALLOW_BUT("7"), "names" },
 };
