@@ -40,6 +40,9 @@ int plan_text_expand(const char *text, const struct host *host, const char *work
 
 /* Where the caller keeps credentials for registries (plan_registry.c). */
 int plan_registry(const struct host *host, struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+/* The environment of programs that keep them; after the mounts are planned. */
+int plan_registry_programs(const struct host *host, struct plan *plan,
+    struct hl_err *err) HL_MUST_CHECK;
 
 /* plan_seccomp.c: what the files of process.seccomp.files do not let through, into
  * plan->seccomp_deny. */

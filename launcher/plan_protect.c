@@ -287,6 +287,29 @@ is_directory(const char *text)
 	return text[0] != '\0' && text[strlen(text) - 1] == '/';
 }
 
+/* Where a file is on the way to path, as .git is in a worktree, it stays as it is: a directory in
+ * its place, or what it names, would be obeyed instead. */
+static int
+protect_file_above(struct plan *plan, const struct shared *of, const struct part *thing,
+    struct hl_err *err)
+{
+	HL_AUTO_FREE char *path = strdup(thing->path);
+	struct stat st;
+
+	if (path == NULL)
+		return hl_err_oom(err);
+	for (char *slash;
+	     (slash = strrchr(path, '/')) != NULL && (size_t)(slash - path) > strlen(of->src);) {
+		*slash = '\0';
+		if (lstat(path, &st) != 0)
+			continue;
+		struct part part = *thing;
+		part.path = path;
+		return S_ISREG(st.st_mode) ? protect(plan, &part, err) : 0;
+	}
+	return 0;
+}
+
 /* What is a link cannot be kept as it is: the link could be replaced. Refused when somebody asked
  * for it, left out of the built-in list. */
 static int
@@ -307,11 +330,13 @@ protect_listed(const struct fs_scope *scope, const struct shared *of,
 		}
 		found = look_at(path, &st, &item->origin, err);
 	}
+	const struct part part = { .of = *of, .path = path, .origin = &item->origin };
+	if (found == 0)
+		return protect_file_above(plan, of, &part, err);
 	if (found == 1)
 		found = shows(plan, of, path, err);
 	if (found != 1)
 		return found;
-	const struct part part = { .of = *of, .path = path, .origin = &item->origin };
 	if (!S_ISLNK(st.st_mode)) {
 		if (protect(plan, &part, err) == 0)
 			return 0;

@@ -2,7 +2,8 @@
  * Where the caller keeps credentials for registries, for a pull: as the engine's own client finds
  * them, by DOCKER_CONFIG, else below HOME. Only the path is known here; the file is read by
  * hl-engine, and only when something is pulled. A program that the file names gets of the caller's
- * variables those by which such programs find their store, and nothing else.
+ * variables those by which such programs find their store, and nothing else; of PATH no directory
+ * that a sandbox of this plan could write.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "base/banned.h"
 
 enum {
-	REGISTRY_ENV_MAX = 32
+	REGISTRY_ENV_MAX = 32,
+	PATH_VALUE_MAX = 64 * 1024
 };
 
 static const char *const program_names[] = {
@@ -45,15 +47,56 @@ config_path(const struct host *host, char **ret_path, struct hl_err *err)
 	return *ret_path != NULL ? 0 : hl_err_oom(err);
 }
 
+/* A command could put a program there, which would be run out of its sandbox. */
+static bool
+is_shown(const struct plan *plan, const char *dir)
+{
+	HL_AUTO_FREE char *settled = plan_path_settle(dir);
+
+	for (size_t i = 0; i < plan->mounts_len; i++) {
+		const struct plan_mount *mount = &plan->mounts[i];
+		if (settled == NULL || (mount->is_writable && !mount->is_volume &&
+					   hl_path_is_beneath(settled, mount->src)))
+			return true;
+	}
+	return plan->home.src != NULL &&
+	       (settled == NULL || hl_path_is_beneath(settled, plan->home.src));
+}
+
+static int
+add_path(const char *value, struct plan *plan, struct hl_err *err)
+{
+	struct hl_buf kept HL_AUTO(hl_buf_done) = { 0 };
+
+	hl_buf_init(&kept, PATH_VALUE_MAX);
+	for (size_t len; *value != '\0'; value += len + (value[len] == ':' ? 1 : 0)) {
+		len = strcspn(value, ":");
+		HL_AUTO_FREE char *dir = strndup(value, len);
+		if (dir == NULL)
+			return hl_err_oom(err);
+		if (dir[0] == '/' && !is_shown(plan, dir))
+			hl_buf_putf(&kept, "%s%s", kept.len > 0 ? ":" : "", dir);
+	}
+	hl_strv_addf(&plan->registry_env, "PATH=%s", kept.data);
+	return hl_buf_check(&kept, "PATH", err);
+}
+
 int
 plan_registry(const struct host *host, struct plan *plan, struct hl_err *err)
 {
-	if (config_path(host, &plan->registry_config, err) != 0)
-		return -1;
 	hl_strv_init(&plan->registry_env, REGISTRY_ENV_MAX);
+	return config_path(host, &plan->registry_config, err);
+}
+
+int
+plan_registry_programs(const struct host *host, struct plan *plan, struct hl_err *err)
+{
 	for (size_t i = 0; i < HL_ARRAY_SIZE(program_names); i++) {
 		const char *value = host_variable(host, program_names[i]);
-		if (value != NULL)
+		bool is_path = strcmp(program_names[i], "PATH") == 0;
+		if (value != NULL && is_path && add_path(value, plan, err) != 0)
+			return -1;
+		if (value != NULL && !is_path)
 			hl_strv_addf(&plan->registry_env, "%s=%s", program_names[i], value);
 	}
 	return hl_strv_check(&plan->registry_env, "environment of credential programs", err);

@@ -29,12 +29,22 @@ Y
 # The launcher alone, without what the registry's environment holds.
 run() { as root env -u HL_REGISTRY_PASSWORD -u HL_REGISTRY_IDENTITY "$LAUNCH" --policy "$file" "$@"; }
 forget() { docker_cli image rm -f "$@" >/dev/null 2>&1; }
+# What the help of a code is about.
+advice_of() {
+	case $1 in
+	HLB-45) echo 'pull it by hand' ;;
+	HLB-46 | *63*) echo 'docker login' ;;
+	HLB-64) echo '[Mm]end it' ;;
+	HLB-65) echo "(say 'docker-credential-|install it|Try it by hand)" ;;
+	*) echo "no advice is known for $1" ;;
+	esac
+}
 fails() {
 	local name=$1 code=$2
 	shift 2
 	status_is "$name" 125 "$@"
 	like "$name: its own code" "$out" "\\[$code\\]"
-	like "$name: what to do" "$out" '^  help: '
+	like "$name: what to do" "$out" "^  help: .*$(advice_of "$code")"
 }
 is_here() { docker_cli image inspect "$1" >/dev/null 2>&1; }
 
@@ -191,7 +201,68 @@ for bad in 'echo secret-words; exit 1' 'echo {' 'echo "[1]"' 'echo "{\"Username\
 done
 registry_config "$config" <<<'{"credsStore": "hltest-none"}'
 fails "a program that is not there" HLB-65 keeper -- true
-rm -f "$TMP/programs/answer"
+registry_config "$config" <<<'{"credsStore": "hltest"}'
+answer "printf '{\"ServerURL\":\"%s\",\"Username\":\"puller\",\"Secret\":\"$HL_REGISTRY_PASSWORD\"}' \"\$server\""
+# A program that others, or a command in a sandbox, could have put there.
+not_run() {
+	rm -f "$TMP/programs/asked"
+	fails "$1" HLB-65 keeper -- true
+	is "$1: it is not run" "$(ls "$TMP/programs/asked" 2>/dev/null)" ''
+}
+chmod 777 "$TMP/programs"
+not_run "a program in a directory that anybody can write"
+chmod 755 "$TMP/programs"
+chown 65534 "$TMP/programs/docker-credential-hltest"
+not_run "a program that is somebody else's"
+chown 0 "$TMP/programs/docker-credential-hltest"
+mkdir -p "$TMP/work.root/bin"
+cp -p "$TMP/programs/docker-credential-hltest" "$TMP/work.root/bin/docker-credential-hlwork"
+registry_config "$config" <<<'{"credsStore": "hlwork"}'
+PATH=$TMP/work.root/bin:$PATH not_run "a program in a directory that the sandbox writes"
+registry_config "$config" <<<'{"credsStore": "hltest"}'
+status_is "it is run where nobody else can write (sibling)" 0 keeper -- true
+forget "$tools"
+rm -rf "$TMP/programs/answer" "$TMP/work.root/bin"
+
+# --- who gets them, and what is repeated of them
+mkdir "$TMP/echo"
+cp "$ROOT/tests/lib/echo_engine.py" "$TMP/echo/engine.py"
+chmod 644 "$TMP/echo/engine.py"
+chown 65534 "$TMP/echo"
+# echo_engine NAME USER [OTHER]
+echo_engine() {
+	HL_ECHO=$said setpriv --reuid "$2" --clear-groups \
+		/usr/bin/python3 "$TMP/echo/engine.py" "$TMP/echo/$1" "$TMP/echo/$1.log" "${@:3}" 2>"$TMP/echo/$1.err" &
+	echo_pid=$!
+	wait_until 10 test -S "$TMP/echo/$1" || fail "an engine that repeats" "$(cat "$TMP/echo/$1.err")"
+	sed "s|^docker: .*|docker: {endpoint: $TMP/echo/$1}|" "$file" | policy "echo-$1" >/dev/null
+}
+registry_config "$config" <<<'{"auths": {"@": {"auth": "'"$pair"'"}}}'
+with_engine() { DOCKER_CONFIG=$config as root env -u HL_REGISTRY_PASSWORD -u HL_REGISTRY_IDENTITY "$LAUNCH" --policy "$@"; }
+# pulls NAME WANT: of the engine of that name, which has got WANT
+pulls() {
+	status_is "an engine $1" 125 with_engine "$TMP/policy/echo-$1.yaml" -- true
+	is "an engine $1: what it got" "$(cat "$TMP/echo/$1.log" 2>/dev/null)" "$2"
+	unlike "an engine $1: no password is told" "$out" "$HL_REGISTRY_PASSWORD"
+	unlike "an engine $1: nor the header" "$out" 'eyJ'
+	kill "$echo_pid"
+	wait "$echo_pid" 2>/dev/null
+}
+said="the password is $HL_REGISTRY_PASSWORD"
+echo_engine of-root 0
+pulls of-root credentials
+like "an engine of-root: why nothing is told" "$out" 'withheld'
+said=
+echo_engine of-nobody 65534
+pulls of-nobody none
+echo_engine that-swaps 65534 "$docker_socket"
+: >"$registry_log"
+status_is "an engine that changes what its name means" 125 with_engine "$TMP/policy/echo-that-swaps.yaml" -- true
+is "has got nothing" "$(cat "$TMP/echo/that-swaps.log" 2>/dev/null)" ''
+like "what its name means then has, which is root's" "$(cat "$registry_log")" 'right$'
+kill "$echo_pid"
+wait "$echo_pid" 2>/dev/null
+forget "$tools"
 
 # --- a configuration that cannot be used
 bad() {

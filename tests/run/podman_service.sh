@@ -41,7 +41,7 @@ is "U52 which podman does unless it is told not to (sibling)" \
 	"https_proxy=http://corp.example:1"
 unset https_proxy
 if no_service; then pass "no service is left"; else fail "no service is left" "$(services)"; fi
-is "nor a file of its socket" "$(find /tmp -maxdepth 1 -name 'hl-engine.??????')" ''
+is "nor a file of its socket" "$(find /tmp -maxdepth 1 -name 'hl-engine.??????' -newer "$own")" ''
 is "explain starts the client without an address" \
 	"$(as root "$podman_private" "$LAUNCH" explain --format argv --policy "$own" -- true | head -n 2 | tr '\n' ' ')" 'podman run '
 is "and with the address that a policy names (sibling)" \

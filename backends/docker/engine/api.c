@@ -23,6 +23,8 @@ struct transfer {
 	const struct api_request *request;
 	struct api_reply *reply;
 	size_t headers;
+	int fd;          /* of a request that only root or the caller may get */
+	bool is_refused; /* it is somebody else's */
 	bool is_too_large, is_ended;
 };
 
@@ -190,6 +192,50 @@ set_request(CURL *easy, const struct api_request *request, struct curl_slist *he
 	return result == CURLE_OK ? 0 : -1;
 }
 
+static curl_socket_t
+keep_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct transfer *transfer = context;
+
+	(void)purpose;
+	transfer->fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	return transfer->fd >= 0 ? transfer->fd : CURL_SOCKET_BAD;
+}
+
+/* Connected, and nothing sent yet: whoever listens there is root or the caller (unix(7),
+ * SO_PEERCRED: who called listen). The name could have come to mean another socket since it was
+ * looked at. */
+static int
+check_peer(void *context, char *primary, char *local, int primary_port, int local_port)
+{
+	struct transfer *transfer = context;
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(peer);
+
+	(void)primary;
+	(void)local;
+	(void)primary_port;
+	(void)local_port;
+	transfer->is_refused =
+	    transfer->fd < 0 ||
+	    getsockopt(transfer->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
+	    (peer.uid != 0 && peer.uid != geteuid());
+	return transfer->is_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+/* For a request that nobody else may read, on a connection of its own. */
+static CURLcode
+set_trusted(CURL *easy, struct transfer *transfer)
+{
+	CURLcode result = curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+
+	result |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, keep_socket);
+	result |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+	result |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, check_peer);
+	result |= curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
+	return result;
+}
+
 static int
 set_callbacks(CURL *easy, struct transfer *transfer)
 {
@@ -202,6 +248,8 @@ set_callbacks(CURL *easy, struct transfer *transfer)
 	result |= curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
 	result |= curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, watch_launcher);
 	result |= curl_easy_setopt(easy, CURLOPT_XFERINFODATA, transfer->engine);
+	if (transfer->request->header != NULL)
+		result |= set_trusted(easy, transfer);
 	return result == CURLE_OK ? 0 : -1;
 }
 
@@ -235,7 +283,10 @@ int
 api_call(struct engine *engine, const struct api_request *request, struct api_reply *ret_reply,
     struct hl_err *err)
 {
-	struct transfer transfer = { .engine = engine, .request = request, .reply = ret_reply };
+	struct transfer transfer = { .engine = engine,
+		.request = request,
+		.reply = ret_reply,
+		.fd = -1 };
 	struct curl_slist *headers = make_headers(request);
 	int status = -1;
 
@@ -249,6 +300,10 @@ api_call(struct engine *engine, const struct api_request *request, struct api_re
 		curl_easy_getinfo(engine->easy, CURLINFO_RESPONSE_CODE, &ret_reply->status);
 		if (transfer.is_too_large)
 			hl_err_set(err, HLB_43, "the answer of '%s' is too large",
+			    engine->endpoint);
+		else if (transfer.is_refused)
+			hl_err_set(err, HLB_46,
+			    "the engine at '%s' is neither root's nor yours any more: no credentials were sent",
 			    engine->endpoint);
 		else if (result != CURLE_OK && !transfer.is_ended)
 			api_transport_error(engine, result, err);

@@ -4,6 +4,7 @@
  * find their store, and nothing else: no descriptor of ours, no other variable. What it says to
  * standard error is nobody's to read.
  */
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -49,7 +50,18 @@ search_path(const struct hl_strv *env)
 	return "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* Absolute directories only: where we stand is a place that commands write to. */
+/* Whether others than root and the caller decide what path is. */
+static bool
+is_of_others(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) != 0 || (st.st_uid != 0 && st.st_uid != geteuid()) ||
+	       (st.st_mode & S_IWOTH) != 0;
+}
+
+/* Absolute directories only: where we stand is a place that commands write to. The launcher has
+ * left out those that a sandbox shows. */
 static bool
 find_program(const struct hl_strv *env, const char *name, char path[PATH_TEXT_MAX])
 {
@@ -60,7 +72,9 @@ find_program(const struct hl_strv *env, const char *name, char path[PATH_TEXT_MA
 		if (dir[0] != '/' || len >= PATH_TEXT_MAX / 2)
 			continue;
 		snprintf(path, PATH_TEXT_MAX, "%.*s/docker-credential-%s", (int)len, dir, name);
-		if (access(path, X_OK) == 0)
+		char place[PATH_TEXT_MAX];
+		snprintf(place, sizeof(place), "%.*s", (int)len, dir);
+		if (access(path, X_OK) == 0 && !is_of_others(path) && !is_of_others(place))
 			return true;
 	}
 	return false;
@@ -224,10 +238,11 @@ credential_get(const struct registry_source *source, const char *name, const cha
 	struct program program = { .in = -1, .out = -1 };
 
 	if (!find_program(source->env, name, program.path)) {
-		hl_err_set(err, HLB_65, "'docker-credential-%s', which '%s' names, is not on PATH",
-		    name, source->path);
+		hl_err_set(err, HLB_65,
+		    "'docker-credential-%s', which '%s' names, is at no safe place of PATH", name,
+		    source->path);
 		return hl_err_help(err,
-		    "install it, or take it out of that file; without it a pull is anonymous");
+		    "install it where only root or you can write, and no sandbox; or take it out of that file: then a pull is anonymous");
 	}
 	int talked = start(&program, source->env, err);
 	if (talked == 0)

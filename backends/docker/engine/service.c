@@ -97,7 +97,8 @@ service_explain(const struct engine *engine, struct hl_err *err)
 	char safe[ENGINE_TEXT_MAX];
 	size_t end, begin;
 
-	if (engine->service.pid == 0 || text == NULL)
+	/* What is known of the fault says more than the last line of a log. */
+	if (engine->service.pid == 0 || text == NULL || err->help[0] != '\0')
 		return;
 	ssize_t n = pread(engine->service.log, text, LOG_MAX, 0);
 	/* Behind what was written there are zeros. */
@@ -204,6 +205,9 @@ service_start(struct engine *engine, const char *program, struct hl_err *err)
 	hl_strv_init(&env, 16);
 	if (fill_env(&env, err) == 0 && start_with(engine, program, &env, err) == 0)
 		return 0;
+	/* Before there is a process, there can be its socket and its log. */
+	hl_close_ptr(&engine->service.socket);
+	hl_close_ptr(&engine->service.log);
 	service_end(engine);
 	return -1;
 }

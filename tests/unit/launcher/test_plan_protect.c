@@ -159,6 +159,9 @@ test_nothing_is_made_through_a_link(void **state)
 	assert_int_equal(unlink(at(fixture, "work/.git")), 0);
 	make_file(at(fixture, "work/.git"), "gitdir: ../elsewhere\n");
 	assert_planned(fixture, "");
+	/* Which is kept itself. */
+	const struct plan_mount *file = mount_of(fixture, at(fixture, "work/.git"));
+	assert_true(file != NULL && !file->is_writable && file->is_file);
 	assert_int_equal(lstat(at(fixture, "elsewhere/hooks"), &st), -1);
 }
 
