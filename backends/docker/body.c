@@ -103,8 +103,7 @@ used_options(const struct docker_settings *settings, bool with_labels,
 	for (size_t i = 0; i < settings->len; i++)
 		occurs[settings->items[i].option] = true;
 	for (unsigned option = 0; option < DOCKER_OPTION_MAX; option++) {
-		const char *path = docker_option((enum docker_option_id)option)->json;
-		if (!occurs[option] || path[0] == '\0' || path[0] == '?')
+		if (!occurs[option] || !docker_has_place((enum docker_option_id)option, ""))
 			continue;
 		if (option == DOCKER_LABEL && !with_labels)
 			continue;

@@ -4,7 +4,6 @@
  */
 #include "backends/docker/dialect.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -56,6 +55,5 @@ docker_dialect(const struct plan *plan)
 	for (size_t i = 0; i < HL_ARRAY_SIZE(dialects); i++)
 		if (strcmp(dialects[i].name, plan->backend) == 0)
 			return &dialects[i];
-	HL_BUG_ON(true);
-	abort();
+	hl_bug(__FILE__, __LINE__, "a backend without a dialect");
 }

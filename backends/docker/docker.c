@@ -31,6 +31,7 @@ struct docker_run {
 	char name[DOCKER_NAME_SIZE];
 	char run_id[HL_ULID_SIZE];
 	char *helper_path, *endpoint, *oom_file;
+	bool is_create_asked;
 	uint64_t memory; /* for the message, 0 = no limit */
 };
 
@@ -219,8 +220,10 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 
 	docker_owner(owner);
 	facts.owner = owner;
-	if (docker_judge_user(plan, opened->user, &facts.is_image_root, err) < 0 ||
-	    docker_create(&run->early->helper, plan, &facts, &created, err) < 0)
+	if (docker_judge_user(plan, opened->user, &facts.is_image_root, err) < 0)
+		return -1;
+	run->is_create_asked = true;
+	if (docker_create(&run->early->helper, plan, &facts, &created, err) < 0)
 		return -1;
 	int status = check_warnings(&created.warnings, wanted, err);
 	if (status == 0)
@@ -263,10 +266,33 @@ run_new(const struct plan *plan, struct hl_err *err)
 	return NULL;
 }
 
-static void
-undo(struct docker_run *run, struct sandbox *sandbox)
+/* hl-engine is gone: another one removes the container, if it is still there. */
+static int
+remove_by_another(struct docker_run *run, struct hl_err *err)
 {
-	run_free(run); /* hl-engine removes what it made when its control socket ends */
+	struct docker_opened opened = { 0 };
+	struct docker_helper helper;
+
+	if (docker_helper_reach(&helper, run->helper_path, run->endpoint, &opened, err) < 0)
+		return -1;
+	docker_opened_done(&opened);
+	int status = docker_helper_remove(&helper, run->name, run->run_id, err);
+	docker_helper_end(&helper);
+	return status;
+}
+
+/* hl-engine removes what it made when its control socket ends, or another one does. */
+static void
+undo(struct docker_run *run, struct sandbox *sandbox, struct hl_err *err)
+{
+	if (run->is_create_asked && run->early->helper.peer.is_broken) {
+		struct hl_err second = { 0 };
+		docker_helper_end(&run->early->helper);
+		if (remove_by_another(run, &second) < 0)
+			(void)hl_err_wrap(err, "container '%s' may be left, which gc removes",
+			    run->name);
+	}
+	run_free(run);
 	free(sandbox->engine);
 	free(sandbox->image_digest);
 	free(sandbox->id);
@@ -303,7 +329,7 @@ docker_start(const struct plan *plan, const struct lowered *lowered,
 	if (run == NULL)
 		return -1;
 	if (start_with(run, &call, &sandbox, err) < 0) {
-		undo(run, &sandbox);
+		undo(run, &sandbox, err);
 		return -1;
 	}
 	run->early->helper.peer.cancel_fd = -1; /* from now on signals are for the command */
@@ -317,21 +343,6 @@ docker_start(const struct plan *plan, const struct lowered *lowered,
 /* ------------------------------------------------------------------------------------------------
  * Stop
  */
-
-/* hl-engine is gone: another one removes the container, if it is still there. */
-static int
-remove_by_another(struct docker_run *run, struct hl_err *err)
-{
-	struct docker_opened opened = { 0 };
-	struct docker_helper helper;
-
-	if (docker_helper_reach(&helper, run->helper_path, run->endpoint, &opened, err) < 0)
-		return -1;
-	docker_opened_done(&opened);
-	int status = docker_helper_remove(&helper, run->name, run->run_id, err);
-	docker_helper_end(&helper);
-	return status;
-}
 
 /* The runner's last words, on one line. */
 static void

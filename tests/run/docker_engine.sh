@@ -68,9 +68,9 @@ cp "$TMP/bin/runner.away" "$TMP/bin/hermes-runner"
 
 # --- who ends, and what is left
 begin() {
-	as_exec root "$LAUNCH" --policy "$base" -- sleep 60 >"$TMP/out" 2>&1 &
+	as_exec root "$LAUNCH" --policy "$base" -- sh -c 'echo up; sleep 60' >"$TMP/out" 2>&1 &
 	launcher=$!
-	wait_until 15 docker_is_running || fail "a run began" "$(cat "$TMP/out")"
+	wait_until 15 grep -q '^up' "$TMP/out" || fail "a run began" "$(cat "$TMP/out")"
 }
 
 begin

@@ -154,4 +154,14 @@ given=$(
 status_is "U50 what the policy has there is used (sibling)" 0 \
 	as root "$LAUNCH" --policy "$given" -- sh -c 'echo x >/data/x && grep -q " /data .* tmpfs " /proc/self/mountinfo'
 is "no volume is left" "$(docker_cli volume ls -q)" ''
+# --- a helper that is killed while the engine is making the container
+echo "import time; open('$TMP/starting', 'w').close(); time.sleep(5)" >"$lie"
+as_exec root "$LAUNCH" --policy "$base" -- true >"$TMP/out" 2>&1 &
+launcher=$!
+wait_until 15 test -e "$TMP/starting" || fail "a slow start" "$(cat "$TMP/out")"
+kill -9 "$(pgrep -P "$launcher" -x hl-engine)"
+wait "$launcher"
+is "a helper that is killed in the middle of a start" "$?" 125
+is "leaves no container" "$(docker_ours)" ''
+: >"$lie"
 done_testing

@@ -102,7 +102,7 @@ print(json.dumps(find(json.load(sys.stdin))))' <"$TMP/explain.json" >"$TMP/body.
 	inspect_into "$TMP/cli.json" "$names"
 	exec 9>&-
 	wait "$cli"
-	docker_cli rm -f "$names" >/dev/null
+	docker_cli "${docker_remove[@]}" "$names" >/dev/null
 	rm "$TMP/fifo"
 	like "$name: the client's container has our runner" "$(head -c 8 "$TMP/cli.out" | od -An -tx1)" '8f 48 4c'
 	status_is "$name: the engine sees the same" 0 \

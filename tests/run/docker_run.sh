@@ -173,7 +173,7 @@ status_is "a time limit" 124 run --timeout 1s -- sleep 60
 export GITLAB_TOKEN=S3CRET-777-of-test
 as root "$LAUNCH" --policy "$token" -- true 2>/dev/null # the limits are tried here, not below
 as root "$LAUNCH" --policy "$token" -- \
-	sh -c 'printf %s "$GITLAB_TOKEN" >/tmp/t; sleep 3; cat /tmp/t; cat /proc/1/environ' \
+	sh -c 'printf %s "$GITLAB_TOKEN" >/tmp/t; sleep 12; cat /tmp/t; cat /proc/1/environ' \
 	>"$TMP/secret.out" 2>"$TMP/err" &
 pid=$!
 wait_until 10 docker_is_running || fail "U20 a container runs" "$(cat "$TMP/err")"
@@ -184,6 +184,7 @@ for file in /proc/[0-9]*/cmdline; do
 done >"$TMP/cmdlines"
 ls -d "${docker_kept[@]}" "$docker_dir/log" >"$TMP/kept" 2>&1
 grep -rl S3CRET-777 "${docker_kept[@]}" "$docker_dir/log" >"$TMP/found" 2>/dev/null
+if docker_is_running; then pass "U20 it ran while it was looked at"; else fail "U20 it ran while it was looked at"; fi
 wait "$pid"
 unset GITLAB_TOKEN
 is "U20 U92 the command has the value, process 1 has not" "$(cat "$TMP/secret.out")" S3CRET-777-of-test

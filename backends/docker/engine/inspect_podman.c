@@ -1,8 +1,9 @@
 /*
  * What podman says of a container, against the specification that it was given. It keeps another
  * form than it takes: a row says where each part of a specification is found again and how it is
- * spelled there. What is in no row of the specification has one of its own, or create would not be
- * asked for it; and what was not asked must not be there either.
+ * spelled there; mounts and rights have a comparison of their own. What podman does not tell again
+ * is looked at from inside, by the runner: variables, the filter of system calls, and mounts that
+ * would be there beside those that were asked for. What was not asked must not be there either.
  */
 #include <stddef.h>
 #include <string.h>
