@@ -20,6 +20,7 @@ include mk/gen.mk
 include mk/programs.mk
 include mk/man.mk
 include mk/tests.mk
+include mk/portable.mk
 include mk/lint.mk
 include mk/demo.mk
 include mk/install.mk

@@ -7,7 +7,7 @@ sh-files := $(shell git ls-files '*.sh' .ci/run 2>/dev/null)
 .PHONY: lint check-headers
 lint:
 	sh mk/deps.sh lint
-	$(MAKE) check-headers all
+	$(MAKE) check-headers all portable
 	@clang-format --dry-run --Werror $(c-files)
 	sh tests/lint/layering.sh
 	sh tests/lint/sizes.sh
