@@ -1,15 +1,15 @@
 /*
  * The floor: the smallest program that makes the system calls of one confined run of a command.
- *What hermes-launch takes more than this is its own: reading a policy, deciding, explaining,
- *verifying.
+ * What hermes-launch takes more than this is its own: reading a policy, deciding, explaining,
+ * verifying.
  *
  *	floor FILE PROG [ARG...]	two durable appends go to FILE
  *	floor --filter			prints the system call filter, for bubblewrap
  *
  * In one static program and one process beside the command: control group, namespaces, the same
- *root (every top-level directory bound read-only, private tmp, home, proc, dev), pivot_root,
- *identity, capabilities, no_new_privs, Landlock, filter, a reaping init. Every call is checked: a
- *floor that skipped one would be no floor.
+ * root (every top-level directory bound read-only, private tmp, home, proc, dev), pivot_root,
+ * identity, capabilities, no_new_privs, Landlock, filter, a reaping init. Every call is checked: a
+ * floor that skipped one would be no floor.
  */
 #include <sys/file.h>
 #include <sys/ioctl.h>

@@ -3,6 +3,7 @@
 
     session.py calls|output|idle|crowd LAUNCHER POLICY [NUMBER]
 """
+import ctypes
 import os
 import statistics
 import subprocess
@@ -24,15 +25,26 @@ def calls(launcher, policy, rounds=300):
     peer.end()
 
 
-def memory(pid):
+KCMP = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
+KCMP_VM = 1
+libc = ctypes.CDLL(None)
+
+
+def is_shared(one, other):
+    """Whether two processes have one address space: what a clone with CLONE_VM is counted with."""
+    return libc.syscall(KCMP, one, other, KCMP_VM, 0, 0) == 0
+
+
+def memory(pid, parent=0):
     """proportional set size of a process and its descendants, KiB"""
     total = 0
     try:
-        with open("/proc/%d/smaps_rollup" % pid) as file:
-            total = sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+        if not parent or not is_shared(pid, parent):
+            with open("/proc/%d/smaps_rollup" % pid) as file:
+                total = sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
         for task in os.listdir("/proc/%d/task" % pid):
             with open("/proc/%d/task/%s/children" % (pid, task)) as file:
-                total += sum(memory(int(child)) for child in file.read().split())
+                total += sum(memory(int(child), pid) for child in file.read().split())
     except OSError:
         pass
     return total
