@@ -356,7 +356,8 @@ enum {
 
 struct engine_arg {
 	const char *text; /* one argument */
-	int argument;     /* its place on our own command line, for messages */
+	int argument;     /* its place on our own command line, for messages; 0 = a variable's */
+	const char *variable; /* name of it, which lives as long as the settings; else NULL */
 };
 
 struct engine_setting {
@@ -367,6 +368,7 @@ struct engine_setting {
 	bool is_bool;
 	bool is_repeatable;
 	int argument;
+	const char *variable; /* as in struct engine_arg */
 };
 
 struct engine_settings {
@@ -380,6 +382,14 @@ struct engine_settings {
 int engine_args_parse(const char *backend, const struct engine_arg *args, size_t len,
     struct engine_settings *ret_settings, struct hl_err *err) HL_MUST_CHECK;
 void engine_settings_done(struct engine_settings *settings);
+/* Whether the backend of that name has a grammar for them. */
+bool engine_args_are_read(const char *backend);
+/* The argument that says to the backend's engine what it would read from this variable of its
+ * caller's:
+ * "--bind=/a:/b" for APPTAINER_BIND. false: it reads none there, or one that makes no difference to
+ * a sandbox of ours. text: ready for use; the value may be a secret. */
+bool engine_variable_option(const char *backend, const char *name, const char *value,
+    struct hl_buf *text);
 
 /* ------------------------------------------------------------------------------------------------
  * A running sandbox

@@ -9,6 +9,9 @@
 
 #include "backends/backends.h"
 #include "backends/docker/docker.h"
+#include "backends/pflag.h"
+#include "backends/singularity/singularity.h"
+#include "backends/ssh/ssh.h"
 
 #include "base/banned.h"
 
@@ -16,20 +19,48 @@ static const struct {
 	const char *backend;
 	int (*parse)(const struct engine_arg *args, size_t len,
 	    struct engine_settings *ret_settings, struct hl_err *err);
+	/* Of engines that read options from variables too; else NULL. */
+	bool (*variable_option)(const char *name, const char *value, struct hl_buf *text);
 } grammars[] = {
-	{ "docker", docker_args_parse },
-	{ "podman", podman_args_parse },
+	{ "docker", docker_args_parse, NULL },
+	{ "podman", podman_args_parse, NULL },
+	{ "singularity", singularity_args_parse, singularity_variable_option },
+	{ "ssh", ssh_args_parse, NULL },
 };
+
+static size_t
+grammar_of(const char *backend)
+{
+	size_t i = 0;
+
+	while (i < HL_ARRAY_SIZE(grammars) && strcmp(grammars[i].backend, backend) != 0)
+		i++;
+	return i;
+}
+
+bool
+engine_args_are_read(const char *backend)
+{
+	return grammar_of(backend) < HL_ARRAY_SIZE(grammars);
+}
+
+bool
+engine_variable_option(const char *backend, const char *name, const char *value,
+    struct hl_buf *text)
+{
+	const size_t i = grammar_of(backend);
+
+	return i < HL_ARRAY_SIZE(grammars) && grammars[i].variable_option != NULL &&
+	       grammars[i].variable_option(name, value, text);
+}
 
 int
 engine_args_parse(const char *backend, const struct engine_arg *args, size_t len,
     struct engine_settings *ret_settings, struct hl_err *err)
 {
 	struct engine_settings settings = { 0 };
-	size_t i = 0;
+	const size_t i = grammar_of(backend);
 
-	while (i < HL_ARRAY_SIZE(grammars) && strcmp(grammars[i].backend, backend) != 0)
-		i++;
 	if (i == HL_ARRAY_SIZE(grammars)) {
 		if (len == 0) {
 			*ret_settings = settings;
@@ -49,6 +80,26 @@ engine_args_parse(const char *backend, const struct engine_arg *args, size_t len
 	}
 	*ret_settings = settings;
 	return 0;
+}
+
+int
+engine_settings_add(struct engine_settings *settings, const struct engine_setting *setting,
+    struct hl_err *err)
+{
+	if (settings->len >= ENGINE_SETTINGS_MAX)
+		return hl_err_set(err, HLC_08, "more than %d settings in engine arguments",
+		    ENGINE_SETTINGS_MAX);
+	settings->items[settings->len++] = *setting;
+	return 0;
+}
+
+const char *
+engine_settings_keep(struct engine_settings *settings, const char *text, size_t len)
+{
+	struct hl_strv *strings = &settings->strings;
+
+	hl_strv_addn(strings, text, len);
+	return strings->failed ? "" : strings->v[strings->len - 1];
 }
 
 void

@@ -7,10 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "launcher/conflicts_parts.h"
 
 #include "base/banned.h"
+
+enum {
+	VARIABLES_MAX = 128, /* more than there are options */
+	VARIABLE_MAX = 128 * 1024,
+};
 
 void
 engine_keep(struct judge *judge, const struct engine_setting *setting)
@@ -19,7 +25,7 @@ engine_keep(struct judge *judge, const struct engine_setting *setting)
 
 	if (setting->rule == ENGINE_RULE_UNKNOWN && setting->value[0] == '\0')
 		hl_strv_add(args, setting->flag);
-	else if (strncmp(setting->flag, "--", 2) == 0)
+	else if (strnlen(setting->flag, 3) > 2)
 		hl_strv_addf(args, "%s=%s", setting->flag, setting->value);
 	else
 		hl_strv_addf(args, "%s%s", setting->flag, setting->value);
@@ -247,7 +253,9 @@ put_asked(const struct engine_setting *setting, char *asked, size_t size)
 		len = 0;
 	memcpy(shown, setting->value, len);
 	shown[len] = '\0';
-	snprintf(asked, size, "--engine-arg=%.*s%s%s%s", (int)flag_len, setting->flag,
+	snprintf(asked, size, "%.64s%s%.*s%s%s%s",
+	    setting->variable != NULL ? setting->variable : "--engine-arg",
+	    setting->variable != NULL ? ", which is " : "=", (int)flag_len, setting->flag,
 	    len > 0 ? "=" : "", shown,
 	    setting->value[len] == '\0' && setting->flag[flag_len] == '\0' ? ""
 	    : is_hidden                                                    ? "=..."
@@ -278,14 +286,17 @@ is_told(const struct engine_settings *settings)
 }
 
 void
-engine_arg_tell(const char *engine, const char *text, struct hl_buf *out)
+engine_arg_tell(const char *backend, const char *text, struct hl_buf *out)
 {
 	struct engine_settings settings HL_AUTO(engine_settings_done) = { 0 };
-	const struct engine_arg arg = { text, 1 };
+	const struct engine_arg arg = { text, 1, NULL };
 	struct hl_err ignored = { 0 };
 	char asked[ENGINE_ASKED_SIZE];
 
-	if (engine_args_parse(engine, &arg, 1, &settings, &ignored) != 0 || settings.len == 0) {
+	/* Docker's table has the fewest options and so shows the least. */
+	if (backend == NULL || !engine_args_are_read(backend))
+		backend = "docker";
+	if (engine_args_parse(backend, &arg, 1, &settings, &ignored) != 0 || settings.len == 0) {
 		size_t len = strcspn(text, "=" ENGINE_BLANKS);
 		hl_buf_puts(out, "--engine-arg=");
 		hl_buf_printable(out, text, len);
@@ -305,13 +316,54 @@ engine_arg_tell(const char *engine, const char *text, struct hl_buf *out)
 }
 
 static int
-judge_setting(struct judge *judge, const struct engine_setting *setting)
+judge_setting(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
 {
-	char asked[ENGINE_ASKED_SIZE];
-	struct ask ask = engine_ask(setting, asked, sizeof(asked));
-
 	HL_BUG_ON(rules[setting->rule] == NULL);
-	return rules[setting->rule](judge, &ask, setting);
+	return rules[setting->rule](judge, ask, setting);
+}
+
+/* What an engine would read from the caller's environment: nothing of it reaches the engine, so
+ * that such a wish is judged here instead of being lost in silence. */
+static size_t
+add_variables(const struct judge *judge, struct engine_arg *args, size_t max, struct hl_strv *texts)
+{
+	struct hl_buf text HL_AUTO(hl_buf_done_secret) = { 0 };
+	size_t len = 0;
+
+	hl_buf_init(&text, VARIABLE_MAX);
+	for (char **at = environ; at != NULL && *at != NULL; at++) {
+		const char *equals = strchr(*at, '=');
+		char name[64];
+
+		if (equals == NULL || equals[1] == '\0' || (size_t)(equals - *at) >= sizeof(name))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)(equals - *at), *at);
+		hl_buf_reset(&text);
+		if (!engine_variable_option(judge->backend, name, equals + 1, &text))
+			continue;
+		texts->failed |= len == max;
+		hl_strv_add(texts, name);
+		hl_strv_addn(texts, text.data, text.len);
+		if (text.failed || texts->failed)
+			break;
+		args[len++] =
+		    (struct engine_arg){ texts->v[texts->len - 1], 0, texts->v[texts->len - 2] };
+	}
+	texts->failed |= text.failed;
+	return len;
+}
+
+static int
+judge_settings(struct judge *judge, const struct engine_settings *settings)
+{
+	for (size_t i = 0; i < settings->len; i++) {
+		char asked[ENGINE_ASKED_SIZE];
+		const struct ask ask = engine_ask(&settings->items[i], asked, sizeof(asked));
+
+		if (judge_setting(judge, &ask, &settings->items[i]) == -1)
+			return -1;
+	}
+	return judge_sums(judge);
 }
 
 int
@@ -319,15 +371,16 @@ judge_engine_args(struct judge *judge)
 {
 	const struct request_items *items = &judge->request->engine_args;
 	struct engine_settings settings HL_AUTO(engine_settings_done) = { 0 };
-	struct engine_arg args[REQUEST_ITEMS_MAX];
+	struct hl_strv texts HL_AUTO(hl_strv_done_secret) = { 0 };
+	struct engine_arg args[REQUEST_ITEMS_MAX + VARIABLES_MAX];
 
+	hl_strv_init(&texts, VARIABLES_MAX * 2);
+	size_t len = add_variables(judge, args, VARIABLES_MAX, &texts);
 	for (size_t i = 0; i < items->len; i++)
-		args[i] = (struct engine_arg){ items->items[i].text, items->items[i].argument };
-	if (engine_args_parse(judge->backend, args, items->len, &settings, judge->err) == -1)
+		args[len++] =
+		    (struct engine_arg){ items->items[i].text, items->items[i].argument, NULL };
+	if (hl_strv_check(&texts, "variables", judge->err) == -1 ||
+	    engine_args_parse(judge->backend, args, len, &settings, judge->err) == -1)
 		return -1;
-	for (size_t i = 0; i < settings.len; i++) {
-		if (judge_setting(judge, &settings.items[i]) == -1)
-			return -1;
-	}
-	return judge_sums(judge);
+	return judge_settings(judge, &settings);
 }

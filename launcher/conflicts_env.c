@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "launcher/conflicts_parts.h"
 
@@ -283,9 +284,36 @@ static const struct {
 	{ "DOCKER_HOST", "docker", true },
 };
 
+/* Variables that apptainer gives to the command under the rest of their name: what it is started
+ * with has none of them, so each is the caller's request for it. */
+static int
+judge_inner_variables(struct judge *judge)
+{
+	static const char *const prefixes[] = { "APPTAINERENV_", "SINGULARITYENV_" };
+	char asked[160];
+	const struct ask ask = { 0, "APPTAINERENV_", asked };
+
+	if (strcmp(judge->backend, "singularity") != 0)
+		return 0;
+	for (char **at = environ; at != NULL && *at != NULL; at++) {
+		for (size_t i = 0; i < HL_ARRAY_SIZE(prefixes); i++) {
+			const size_t len = strlen(prefixes[i]);
+			if (strncmp(*at, prefixes[i], len) != 0)
+				continue;
+			snprintf(asked, sizeof(asked), "%.128s", *at);
+			asked[strcspn(asked, "=")] = '\0';
+			if (judge_env(judge, &ask, *at + len) == -1)
+				return -1;
+		}
+	}
+	return 0;
+}
+
 int
 judge_environment(struct judge *judge)
 {
+	if (judge_inner_variables(judge) == -1)
+		return -1;
 	bool is_set = policy_get(judge->policy, POLICY_DOCKER_ENDPOINT)->is_explicit;
 
 	if (strcmp(judge->backend, "docker") != 0 && strcmp(judge->backend, "podman") != 0)

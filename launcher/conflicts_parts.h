@@ -125,8 +125,9 @@ enum {
 #define ENGINE_BLANKS " \t\n\v\f\r" /* no value of an option is told beyond one of them */
 /* How messages speak of the setting; asked holds the text. */
 struct ask engine_ask(const struct engine_setting *setting, char *asked, size_t size);
-/* "--engine-arg=..." as messages have it, of an argument that nobody judged. */
-void engine_arg_tell(const char *engine, const char *text, struct hl_buf *out);
+/* "--engine-arg=..." as messages have it, of an argument that nobody judged: by the grammar of that
+ * backend's engine, or docker's where it has none or is NULL. */
+void engine_arg_tell(const char *backend, const char *text, struct hl_buf *out);
 /* Hands the setting to the backend in its canonical form. */
 void engine_keep(struct judge *judge, const struct engine_setting *setting);
 /* A conflict; in warn the setting is handed on. */

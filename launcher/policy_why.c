@@ -181,14 +181,12 @@ struct question {
 };
 
 static const char *
-engine_of(const struct why *why)
+backend_of(const struct why *why)
 {
 	const struct policy_value *backends = policy_get(why->policy, POLICY_BACKENDS);
 	const char *backend = why->request->backend.text;
 
-	if (backend == NULL && backends->items_len > 0)
-		backend = backends->items[0].text;
-	return backend != NULL && strcmp(backend, "podman") == 0 ? "podman" : "docker";
+	return backend == NULL && backends->items_len > 0 ? backends->items[0].text : backend;
 }
 
 /* What was asked, without a value that run would not tell either. */
@@ -203,7 +201,7 @@ put_question(const struct why *why, const struct question *question, struct hl_b
 		return;
 	}
 	hl_buf_init(&told, 4096);
-	engine_arg_tell(engine_of(why), question->text, &told);
+	engine_arg_tell(backend_of(why), question->text, &told);
 	out->failed |= told.failed;
 	if (!told.failed)
 		hl_buf_puts(out, told.data + sizeof(option) - 1);

@@ -34,11 +34,7 @@ static void
 put_request(const struct policy_expectation *expectation, struct hl_buf *out)
 {
 	if (expectation->word == POLICY_REQUEST_ENGINE_ARG) {
-		/* By the grammar of the engine that is asked; docker's where none is, whose table
-		 * has the fewest options and so shows the least. */
-		bool is_podman =
-		    expectation->backend != NULL && strcmp(expectation->backend, "podman") == 0;
-		engine_arg_tell(is_podman ? "podman" : "docker", expectation->text, out);
+		engine_arg_tell(expectation->backend, expectation->text, out);
 		return;
 	}
 	hl_buf_putf(out, "--%s=", policy_request_word(expectation->word));
@@ -112,7 +108,7 @@ touch_argument(struct coverage *coverage, const struct policy *policy,
     const struct policy_expectation *expectation)
 {
 	const struct policy_value *backends = policy_get(policy, POLICY_BACKENDS);
-	const struct engine_arg arg = { expectation->text, 1 };
+	const struct engine_arg arg = { expectation->text, 1, NULL };
 	const char *backend = expectation->backend;
 	struct engine_settings settings = { 0 };
 	struct hl_err ignored = { 0 };

@@ -3,7 +3,8 @@
 # base/heap.c takes the place of the allocator: for the static programs only.
 base-src := $(filter-out base/heap.c,$(wildcard base/*.c))
 launch-src := $(base-src) base/heap.c $(wildcard policy/*.c confine/*.c session/*.c audit/*.c launcher/*.c) \
-	$(wildcard backends/*.c backends/local/*.c backends/docker/*.c) runner/frames.c
+	$(wildcard backends/*.c backends/local/*.c backends/docker/*.c backends/singularity/*.c backends/ssh/*.c) \
+	runner/frames.c
 engine-src := $(base-src) $(wildcard backends/docker/engine/*.c)
 # Of it what reads an engine's report and the caller's files, and needs no libcurl: for tests of it.
 engine-read-src := $(addprefix backends/docker/engine/,stream.c reference.c registry.c credential.c inspect.c inspect_podman.c)

@@ -1,38 +1,12 @@
 /*
  * Thousands of respelt attacks on a policy, of which none may pass in enforce: other forms of truth
  * values and of values, short flags in clusters, aliases, quotes, a mild value in front of the
- * loose one, misspelt flags. The seed is printed, and HL_TEST_SEED=N repeats a run.
+ * loose one, misspelt flags.
  */
-#include <inttypes.h>
-#include <time.h>
-
+#include "tests/unit/launcher/chance.h"
 #include "tests/unit/launcher/conflicts_engine_case.h"
 
 #include "base/banned.h"
-
-static uint64_t seed;
-
-static unsigned
-pick(unsigned n)
-{
-	/* xorshift64*: good enough to choose spellings with. */
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return (unsigned)((seed * UINT64_C(2685821657736338717)) >> 33) % n;
-}
-
-/* Letters of name in a random case. */
-static void
-shuffle_case(char *text, size_t from, size_t to)
-{
-	for (size_t i = from; i < to; i++) {
-		char c = text[i];
-
-		if (pick(2) == 0 && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')))
-			text[i] = (char)(c ^ 0x20);
-	}
-}
 
 /* Another text with the same meaning to the engine, from value into out. */
 static void
@@ -333,22 +307,10 @@ mutate_once(const struct sample *sample, const struct engine *engine)
 }
 
 static void
-take_seed(void)
-{
-	const char *given = getenv("HL_TEST_SEED");
-	struct hl_err err;
-
-	seed = (uint64_t)time(NULL) | 1;
-	if (given != NULL)
-		assert_int_equal(hl_parse_u64(given, 1, UINT64_MAX, &seed, &err), 0);
-	print_message("HL_TEST_SEED=%" PRIu64 "\n", seed);
-}
-
-static void
 test_no_respelt_attack_passes(void **state)
 {
 	(void)state;
-	take_seed();
+	chance_begin();
 	for (unsigned rounds = ROUNDS; rounds > 0;) {
 		const struct engine *engine = &engines[pick(HL_ARRAY_SIZE(engines))];
 		const struct sample *sample = &engine->samples[pick((unsigned)engine->samples_len)];
@@ -389,7 +351,7 @@ test_what_tightens_passes(void **state)
 	size_t passed = 0;
 
 	(void)state;
-	take_seed();
+	chance_begin();
 	for (size_t e = 0; e < HL_ARRAY_SIZE(engines); e++) {
 		for (size_t i = 0; i < engines[e].samples_len; i++) {
 			const struct sample *sample = &engines[e].samples[i];
