@@ -251,15 +251,19 @@ put_asked(const struct engine_setting *setting, char *asked, size_t size)
 		flag_len = strcspn(setting->flag, ENGINE_BLANKS);
 	if (len > sizeof(shown) - 1 || (is_env && len > 128))
 		len = 0;
+	/* A letter that is a boolean to ssh has no value that anybody wrote. */
+	bool is_bare = setting->is_bool && flag_len == 2;
+	if (is_bare)
+		len = 0;
 	memcpy(shown, setting->value, len);
 	shown[len] = '\0';
 	snprintf(asked, size, "%.64s%s%.*s%s%s%s",
 	    setting->variable != NULL ? setting->variable : "--engine-arg",
-	    setting->variable != NULL ? ", which is " : "=", (int)flag_len, setting->flag,
+	    setting->variable != NULL ? " as " : "=", (int)flag_len, setting->flag,
 	    len > 0 ? "=" : "", shown,
-	    setting->value[len] == '\0' && setting->flag[flag_len] == '\0' ? ""
-	    : is_hidden                                                    ? "=..."
-									   : "...");
+	    is_bare || (setting->value[len] == '\0' && setting->flag[flag_len] == '\0') ? ""
+	    : is_hidden                                                                 ? "=..."
+											: "...");
 }
 
 struct ask

@@ -8,7 +8,7 @@ why=$(policy why <<'Y'
 version: 1
 id: acme/why
 level: open@1
-backends: [local, docker]
+backends: [local, docker, singularity, ssh]
 process: {caps: {allowed: [CHOWN, KILL], default: [CHOWN]}}
 fs:
   mounts: [{src: /usr/share, dst: /data}]
@@ -44,6 +44,14 @@ asks "a capability outside the bound" 1 'why.yaml:5:27 .*allows \[CHOWN, KILL\]$
 asks "a capability that is none" 78 'did you mean' --cap CHWON
 asks "a host" 1 'why.yaml:9:17 .* network.mode: none$' --host example.org:443
 asks "an argument that loosens" 1 'is refused: it loosens .*\[HLC-1' --backend docker --arg --privileged
+asks "an argument of ssh" 1 '^no: -CvA is refused: it loosens ssh.forward \[HLC-52\]$' --backend ssh --arg=-CvA
+asks "a keyword of ssh" 1 '^no: -oStrictHostKeyChecking=no is refused' --backend ssh --arg=-oStrictHostKeyChecking=no
+asks "a keyword of ssh that only tightens" 0 'it loosens nothing' --backend ssh --arg=-oForwardAgent=no
+asks "an argument of apptainer" 1 'it loosens fs.root \[HLC-21\]$' --backend singularity --arg=-w
+asks "one that cuts off more" 0 'it loosens nothing' --backend apptainer --arg=-C
+status_is "a variable that apptainer would read" 125 \
+	as "$caller" env APPTAINER_NV=1 "$LAUNCH" run -p "$why" --backend singularity -- true
+like "a variable that apptainer would read: its name" "$out" 'refused: APPTAINER_NV as --nv=true loosens fs.devices \[HLC-15\]'
 asks "an argument that does not" 0 'it loosens nothing' --backend docker --arg --memory=1g
 asks "two questions" 64 'one question is asked at a time' --env A --cap KILL
 asks "no question" 64 'one question is asked at a time'
