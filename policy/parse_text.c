@@ -14,12 +14,14 @@
 struct text_reader {
 	struct policy_findings findings;
 	struct diag diag;
-	struct policy_read layer;
 	struct policy_reader reader;
 	struct node node;
 };
 
-/* struct policy_read is large, and readers look only at its mode and names here. */
+/* Of no file. Readers of values look only at its mode and names, and never write to it; it is
+ * large, and a policy's defaults are some fifty texts. */
+static struct policy_read no_layer;
+
 static int
 begin(struct text_reader *t, struct policy_arena *arena, const char *text, bool is_plain,
     struct hl_err *err)
@@ -27,7 +29,7 @@ begin(struct text_reader *t, struct policy_arena *arena, const char *text, bool 
 	*t = (struct text_reader){ 0 };
 	policy_findings_init(&t->findings);
 	policy_diag_init(&t->diag, &t->findings, NULL);
-	t->reader = (struct policy_reader){ .arena = arena, .diag = &t->diag, .layer = &t->layer };
+	t->reader = (struct policy_reader){ .arena = arena, .diag = &t->diag, .layer = &no_layer };
 	t->node = (struct node){
 		.kind = NODE_SCALAR,
 		.is_plain = is_plain,
