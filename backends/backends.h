@@ -312,6 +312,7 @@ enum engine_rule {
 	ENGINE_RULE_ANNOTATION,
 	ENGINE_RULE_CAP_ADD,
 	ENGINE_RULE_CAP_DROP,
+	ENGINE_RULE_CAP_NONE, /* a boolean: true drops all */
 	ENGINE_RULE_CPU_PERIOD,
 	ENGINE_RULE_CPU_QUOTA,
 	ENGINE_RULE_CPUS,
@@ -328,6 +329,7 @@ enum engine_rule {
 	ENGINE_RULE_MOUNT,
 	ENGINE_RULE_NAMESPACE,
 	ENGINE_RULE_NETWORK,
+	ENGINE_RULE_NETWORK_OWN, /* a boolean: true is a network namespace of its own */
 	ENGINE_RULE_OOM_SCORE,
 	ENGINE_RULE_PIDS,
 	ENGINE_RULE_PULL,
@@ -384,12 +386,14 @@ int engine_args_parse(const char *backend, const struct engine_arg *args, size_t
 void engine_settings_done(struct engine_settings *settings);
 /* Whether the backend of that name has a grammar for them. */
 bool engine_args_are_read(const char *backend);
-/* The argument that says to the backend's engine what it would read from this variable of its
+/* The n-th argument that says to the backend's engine what it would read from this variable of its
  * caller's:
- * "--bind=/a:/b" for APPTAINER_BIND. false: it reads none there, or one that makes no difference to
- * a sandbox of ours. text: ready for use; the value may be a secret. */
-bool engine_variable_option(const char *backend, const char *name, const char *value,
+ * "--bind=/a:/b" for APPTAINER_BIND. false: there are no more, or none that makes a difference to a
+ * sandbox of ours. text: ready for use; the value may be a secret. */
+bool engine_variable_option(const char *backend, const char *name, const char *value, size_t n,
     struct hl_buf *text);
+/* Go's strconv.ParseBool(), and nothing else. -1: not one. */
+int engine_bool(const char *text, bool *ret_value) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
  * A running sandbox

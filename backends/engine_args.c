@@ -20,7 +20,7 @@ static const struct {
 	int (*parse)(const struct engine_arg *args, size_t len,
 	    struct engine_settings *ret_settings, struct hl_err *err);
 	/* Of engines that read options from variables too; else NULL. */
-	bool (*variable_option)(const char *name, const char *value, struct hl_buf *text);
+	bool (*variable_option)(const char *name, const char *value, size_t n, struct hl_buf *text);
 } grammars[] = {
 	{ "docker", docker_args_parse, NULL },
 	{ "podman", podman_args_parse, NULL },
@@ -45,13 +45,13 @@ engine_args_are_read(const char *backend)
 }
 
 bool
-engine_variable_option(const char *backend, const char *name, const char *value,
+engine_variable_option(const char *backend, const char *name, const char *value, size_t n,
     struct hl_buf *text)
 {
 	const size_t i = grammar_of(backend);
 
 	return i < HL_ARRAY_SIZE(grammars) && grammars[i].variable_option != NULL &&
-	       grammars[i].variable_option(name, value, text);
+	       grammars[i].variable_option(name, value, n, text);
 }
 
 int
@@ -91,6 +91,22 @@ engine_settings_add(struct engine_settings *settings, const struct engine_settin
 		    ENGINE_SETTINGS_MAX);
 	settings->items[settings->len++] = *setting;
 	return 0;
+}
+
+int
+engine_settings_unknown(struct engine_settings *settings, const struct engine_arg *arg,
+    const char *flag, const char *value, struct hl_err *err)
+{
+	const struct engine_setting setting = {
+		.flag = engine_settings_keep(settings, flag, strlen(flag)),
+		.control = "engine_args",
+		.rule = ENGINE_RULE_UNKNOWN,
+		.value = engine_settings_keep(settings, value, strlen(value)),
+		.argument = arg->argument,
+		.variable = arg->variable,
+	};
+
+	return engine_settings_add(settings, &setting, err);
 }
 
 const char *

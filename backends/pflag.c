@@ -20,7 +20,7 @@ struct reader {
 };
 
 int
-pflag_bool(const char *text, bool *ret_value)
+engine_bool(const char *text, bool *ret_value)
 {
 	static const struct {
 		const char *text;
@@ -50,7 +50,7 @@ emit_one(struct reader *reader, const struct pflag_option *option, const char *v
 	bool is_true;
 
 	if (option->is_bool) {
-		if (pflag_bool(value, &is_true) == -1) {
+		if (engine_bool(value, &is_true) == -1) {
 			/* The value is not repeated: nothing says that it is not private. */
 			hl_err_set(reader->err, HLC_08,
 			    "engine argument '%s' at argument %d is "
@@ -79,39 +79,47 @@ emit_one(struct reader *reader, const struct pflag_option *option, const char *v
 static bool
 is_list(const struct pflag_option *option, const char *value)
 {
-	return option->is_list && strpbrk(value, "\"\r\n") == NULL;
+	const char *equals = strchr(value, '=');
+	bool is_several = equals != NULL && strchr(equals + 1, '=') != NULL;
+
+	return (option->is_list || (option->is_map && is_several)) &&
+	       strpbrk(value, "\"\r\n") == NULL;
+}
+
+static int
+emit_part(struct reader *reader, const struct pflag_option *option, const char *value)
+{
+	if (option->is_map && strchr(value, '=') == NULL) {
+		/* Not repeated: it may be the rest of a variable's value. */
+		hl_err_set(reader->err, HLC_08,
+		    "a part of engine argument '%s' at argument %d has no '='", option->flag,
+		    reader->argument);
+		return hl_err_help(reader->err, "write %s=NAME=VALUE once for each", option->flag);
+	}
+	return emit_one(reader, option, value);
 }
 
 static int
 emit(struct reader *reader, const struct pflag_option *option, const char *value)
 {
-	while (is_list(option, value)) {
-		size_t len = strcspn(value, ",");
+	bool is_split = is_list(option, value);
 
-		if (value[len] == '\0')
-			break;
-		if (emit_one(reader, option, keep(reader, value, len)) == -1)
+	for (size_t len; is_split && value[len = strcspn(value, ",")] != '\0'; value += len + 1) {
+		if (emit_part(reader, option, keep(reader, value, len)) == -1)
 			return -1;
-		value += len + 1;
 	}
-	return emit_one(reader, option, value);
+	return emit_part(reader, option, value);
 }
 
-/* An option in no table. How many arguments it takes nobody knows, so only what is in this one is
- * taken with it. */
+/* How many arguments an option takes that is in no table nobody knows, so only what is in this one
+ * is taken with it. */
 static int
 emit_unknown(struct reader *reader, const char *flag, size_t len, const char *value)
 {
-	const struct engine_setting setting = {
-		.flag = keep(reader, flag, len),
-		.control = "engine_args",
-		.rule = ENGINE_RULE_UNKNOWN,
-		.value = keep(reader, value, strlen(value)),
-		.argument = reader->argument,
-		.variable = reader->variable,
-	};
+	const struct engine_arg arg = { NULL, reader->argument, reader->variable };
 
-	return engine_settings_add(reader->out, &setting, reader->err);
+	return engine_settings_unknown(reader->out, &arg, keep(reader, flag, len), value,
+	    reader->err);
 }
 
 /* The value of a flag that stands alone: the next argument, whatever that looks like. */

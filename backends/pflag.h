@@ -21,6 +21,7 @@ struct pflag_option {
 	enum engine_rule rule;
 	bool is_bool;
 	bool is_list; /* the engine takes one value apart at its commas */
+	bool is_map;  /* of NAME=VALUE, taken apart there too where it has more than one '=' */
 	bool is_repeatable;
 };
 
@@ -34,13 +35,13 @@ typedef bool pflag_find_fn(const char *flag, size_t len, char letter,
 int pflag_parse(pflag_find_fn *find, const struct engine_arg *args, size_t len,
     struct engine_settings *ret_settings, struct hl_err *err) HL_MUST_CHECK;
 
-/* Go's strconv.ParseBool(), and nothing else. -1: not one. */
-int pflag_bool(const char *text, bool *ret_value) HL_MUST_CHECK;
-
 /* For grammars that read settings in another way: one more of them. Strings are copied where they
  * are not static; a value ends with the settings. */
 int engine_settings_add(struct engine_settings *settings, const struct engine_setting *setting,
     struct hl_err *err) HL_MUST_CHECK;
+/* An option in no table, which arg is or carries. */
+int engine_settings_unknown(struct engine_settings *settings, const struct engine_arg *arg,
+    const char *flag, const char *value, struct hl_err *err) HL_MUST_CHECK;
 /* A copy that lives as long as the settings; "" when memory ended, which the vector knows. */
 const char *engine_settings_keep(struct engine_settings *settings, const char *text, size_t len);
 

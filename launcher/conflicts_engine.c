@@ -14,7 +14,7 @@
 #include "base/banned.h"
 
 enum {
-	VARIABLES_MAX = 128, /* more than there are options */
+	VARIABLES_MAX = 256, /* each option has some names, and the engine two */
 	VARIABLE_MAX = 128 * 1024,
 };
 
@@ -23,12 +23,17 @@ engine_keep(struct judge *judge, const struct engine_setting *setting)
 {
 	struct hl_strv *args = &judge->out->engine_args;
 
-	if (setting->rule == ENGINE_RULE_UNKNOWN && setting->value[0] == '\0')
+	const bool is_long = strnlen(setting->flag, 3) > 2;
+	const char *value = setting->value;
+
+	/* ssh's letters have no value where they are booleans, and its keywords want yes or no. */
+	if (setting->is_bool && strncmp(setting->flag, "-o", 2) == 0)
+		value = strcmp(value, "true") == 0 ? "yes" : "no";
+	if ((setting->rule == ENGINE_RULE_UNKNOWN && value[0] == '\0') ||
+	    (setting->is_bool && !is_long))
 		hl_strv_add(args, setting->flag);
-	else if (strnlen(setting->flag, 3) > 2)
-		hl_strv_addf(args, "%s=%s", setting->flag, setting->value);
 	else
-		hl_strv_addf(args, "%s%s", setting->flag, setting->value);
+		hl_strv_addf(args, "%s%s%s", setting->flag, is_long ? "=" : "", value);
 }
 
 int
@@ -160,6 +165,7 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 	[ENGINE_RULE_ANNOTATION] = rule_annotation,
 	[ENGINE_RULE_CAP_ADD] = rule_cap_add,
 	[ENGINE_RULE_CAP_DROP] = rule_cap_drop,
+	[ENGINE_RULE_CAP_NONE] = rule_cap_none,
 	[ENGINE_RULE_CPU_PERIOD] = rule_cpu_part,
 	[ENGINE_RULE_CPU_QUOTA] = rule_cpu_part,
 	[ENGINE_RULE_CPUS] = rule_cpus,
@@ -176,6 +182,7 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 	[ENGINE_RULE_MOUNT] = rule_mount,
 	[ENGINE_RULE_NAMESPACE] = rule_namespace,
 	[ENGINE_RULE_NETWORK] = rule_network,
+	[ENGINE_RULE_NETWORK_OWN] = rule_network_own,
 	[ENGINE_RULE_OOM_SCORE] = rule_oom_score,
 	[ENGINE_RULE_PIDS] = rule_pids,
 	[ENGINE_RULE_PULL] = rule_pull,
@@ -213,7 +220,7 @@ is_hidden_rule(enum engine_rule rule)
 }
 
 /* As far as a value can be told: to a blank, to what a driver is given, or to nothing where it is
- * an address, which may carry a password. */
+ * an address, which may carry a password, or a program of ssh's with its variables. */
 static size_t
 told_len(const struct engine_setting *setting)
 {
@@ -221,7 +228,8 @@ told_len(const struct engine_setting *setting)
 	const char *value = setting->value;
 	size_t len = strcspn(value, ENGINE_BLANKS);
 
-	if (strstr(value, "://") != NULL)
+	if (strstr(value, "://") != NULL ||
+	    (!setting->is_bool && strcmp(setting->control, "ssh.config") == 0))
 		return 0;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(drivers); i++) {
 		const char *at = strstr(value, drivers[i]);
@@ -252,18 +260,18 @@ put_asked(const struct engine_setting *setting, char *asked, size_t size)
 	if (len > sizeof(shown) - 1 || (is_env && len > 128))
 		len = 0;
 	/* A letter that is a boolean to ssh has no value that anybody wrote. */
-	bool is_bare = setting->is_bool && flag_len == 2;
-	if (is_bare)
+	bool is_whole = setting->value[len] == '\0' && setting->flag[flag_len] == '\0';
+	if (setting->is_bool && flag_len == 2) {
+		is_whole = true;
 		len = 0;
+	}
 	memcpy(shown, setting->value, len);
 	shown[len] = '\0';
+	const char *tail = is_hidden ? "=..." : "...";
 	snprintf(asked, size, "%.64s%s%.*s%s%s%s",
 	    setting->variable != NULL ? setting->variable : "--engine-arg",
 	    setting->variable != NULL ? " as " : "=", (int)flag_len, setting->flag,
-	    len > 0 ? "=" : "", shown,
-	    is_bare || (setting->value[len] == '\0' && setting->flag[flag_len] == '\0') ? ""
-	    : is_hidden                                                                 ? "=..."
-											: "...");
+	    len > 0 ? "=" : "", shown, is_whole ? "" : tail);
 }
 
 struct ask
@@ -297,7 +305,7 @@ engine_arg_tell(const char *backend, const char *text, struct hl_buf *out)
 	struct hl_err ignored = { 0 };
 	char asked[ENGINE_ASKED_SIZE];
 
-	/* Docker's table has the fewest options and so shows the least. */
+	/* Where nobody says which engine it is for. */
 	if (backend == NULL || !engine_args_are_read(backend))
 		backend = "docker";
 	if (engine_args_parse(backend, &arg, 1, &settings, &ignored) != 0 || settings.len == 0) {
@@ -314,8 +322,10 @@ engine_arg_tell(const char *backend, const char *text, struct hl_buf *out)
 	}
 	for (size_t i = 0; i < settings.len; i++) {
 		(void)engine_ask(&settings.items[i], asked, sizeof(asked));
+		/* Of several in one argument it is said once that it is one. */
+		const char *told = i > 0 ? asked + sizeof("--engine-arg=") - 1 : asked;
 		hl_buf_puts(out, i > 0 ? " " : "");
-		hl_buf_printable(out, asked, strlen(asked));
+		hl_buf_printable(out, told, strlen(told));
 	}
 }
 
@@ -328,33 +338,33 @@ judge_setting(struct judge *judge, const struct ask *ask, const struct engine_se
 
 /* What an engine would read from the caller's environment: nothing of it reaches the engine, so
  * that such a wish is judged here instead of being lost in silence. */
-static size_t
-add_variables(const struct judge *judge, struct engine_arg *args, size_t max, struct hl_strv *texts)
+static int
+add_variable(const struct judge *judge, const char *variable, struct engine_arg *args, size_t *len,
+    struct hl_strv *texts)
 {
 	struct hl_buf text HL_AUTO(hl_buf_done_secret) = { 0 };
-	size_t len = 0;
+	const char *equals = strchr(variable, '=');
+	char name[64];
 
+	if (equals == NULL || (size_t)(equals - variable) >= sizeof(name))
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - variable), variable);
 	hl_buf_init(&text, VARIABLE_MAX);
-	for (char **at = environ; at != NULL && *at != NULL; at++) {
-		const char *equals = strchr(*at, '=');
-		char name[64];
-
-		if (equals == NULL || equals[1] == '\0' || (size_t)(equals - *at) >= sizeof(name))
-			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)(equals - *at), *at);
-		hl_buf_reset(&text);
-		if (!engine_variable_option(judge->backend, name, equals + 1, &text))
-			continue;
-		texts->failed |= len == max;
+	for (size_t n = 0; engine_variable_option(judge->backend, name, equals + 1, n, &text);
+	     n++) {
+		if (*len == VARIABLES_MAX)
+			return hl_err_set(judge->err, HLC_08,
+			    "more than %d variables are options of the engine", VARIABLES_MAX);
 		hl_strv_add(texts, name);
 		hl_strv_addn(texts, text.data, text.len);
-		if (text.failed || texts->failed)
-			break;
-		args[len++] =
+		texts->failed |= text.failed;
+		if (hl_strv_check(texts, "variables", judge->err) == -1)
+			return -1;
+		args[(*len)++] =
 		    (struct engine_arg){ texts->v[texts->len - 1], 0, texts->v[texts->len - 2] };
+		hl_buf_reset(&text);
 	}
-	texts->failed |= text.failed;
-	return len;
+	return 0;
 }
 
 static int
@@ -378,13 +388,17 @@ judge_engine_args(struct judge *judge)
 	struct hl_strv texts HL_AUTO(hl_strv_done_secret) = { 0 };
 	struct engine_arg args[REQUEST_ITEMS_MAX + VARIABLES_MAX];
 
-	hl_strv_init(&texts, VARIABLES_MAX * 2);
-	size_t len = add_variables(judge, args, VARIABLES_MAX, &texts);
+	size_t len = 0;
+
+	hl_strv_init(&texts, (size_t)VARIABLES_MAX * 2);
+	for (char **at = environ; at != NULL && *at != NULL; at++) {
+		if (add_variable(judge, *at, args, &len, &texts) == -1)
+			return -1;
+	}
 	for (size_t i = 0; i < items->len; i++)
 		args[len++] =
 		    (struct engine_arg){ items->items[i].text, items->items[i].argument, NULL };
-	if (hl_strv_check(&texts, "variables", judge->err) == -1 ||
-	    engine_args_parse(judge->backend, args, len, &settings, judge->err) == -1)
+	if (engine_args_parse(judge->backend, args, len, &settings, judge->err) == -1)
 		return -1;
 	return judge_settings(judge, &settings);
 }

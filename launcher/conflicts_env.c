@@ -2,7 +2,8 @@
  * Conflicts: variables. A name passes when the policy lets it; credentials and what runs code
  * before the command never do, in no mode. Names of proxies and trust stores are looked at without
  * regard to letter case, because half of the programs that read them do so too. The caller's own
- * variables that choose an engine are a door of their own, held against docker.endpoint.
+ * variables that choose an engine are a door of their own, held against docker.endpoint; those that
+ * an engine would hand to the command (APPTAINERENV_NAME) are requests for NAME.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,24 +286,38 @@ static const struct {
 };
 
 /* Variables that apptainer gives to the command under the rest of their name: what it is started
- * with has none of them, so each is the caller's request for it. */
+ * with has none of them, so each is the caller's request for it. Two of them add to PATH. */
+static int
+judge_inner_variable(struct judge *judge, const char *prefix, const char *variable)
+{
+	static const char *const paths[] = { "PREPEND_PATH=", "APPEND_PATH=" };
+	const char *text = variable + strlen(prefix);
+	char asked[160];
+	const struct ask ask = { 0, prefix, asked };
+
+	snprintf(asked, sizeof(asked), "%.128s", variable);
+	asked[strcspn(asked, "=")] = '\0';
+	/* No program could have set it, and no name is left. */
+	if (text[0] == '=')
+		return 0;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(paths); i++) {
+		if (strncmp(text, paths[i], strlen(paths[i])) == 0)
+			text = strstr(text, "PATH=");
+	}
+	return judge_env(judge, &ask, text);
+}
+
 static int
 judge_inner_variables(struct judge *judge)
 {
 	static const char *const prefixes[] = { "APPTAINERENV_", "SINGULARITYENV_" };
-	char asked[160];
-	const struct ask ask = { 0, "APPTAINERENV_", asked };
 
 	if (strcmp(judge->backend, "singularity") != 0)
 		return 0;
 	for (char **at = environ; at != NULL && *at != NULL; at++) {
 		for (size_t i = 0; i < HL_ARRAY_SIZE(prefixes); i++) {
-			const size_t len = strlen(prefixes[i]);
-			if (strncmp(*at, prefixes[i], len) != 0)
-				continue;
-			snprintf(asked, sizeof(asked), "%.128s", *at);
-			asked[strcspn(asked, "=")] = '\0';
-			if (judge_env(judge, &ask, *at + len) == -1)
+			if (strncmp(*at, prefixes[i], strlen(prefixes[i])) == 0 &&
+			    judge_inner_variable(judge, prefixes[i], *at) == -1)
 				return -1;
 		}
 	}

@@ -11,21 +11,6 @@
 
 #include "base/banned.h"
 
-int
-engine_bool(const char *text, bool *ret_value)
-{
-	static const char *const words[] = { "1", "t", "T", "TRUE", "true", "True", "0", "f", "F",
-		"FALSE", "false", "False" };
-
-	for (size_t i = 0; i < HL_ARRAY_SIZE(words); i++) {
-		if (strcmp(words[i], text) == 0) {
-			*ret_value = i < HL_ARRAY_SIZE(words) / 2;
-			return 0;
-		}
-	}
-	return -1;
-}
-
 /* Plain decimal digits without sign and leading zero: Go reads "010" as eight. */
 static int
 plain_number(const char *text, size_t len, uint64_t max, uint64_t *ret_value)

@@ -90,7 +90,8 @@ int judge_malformed(struct judge *judge, const struct ask *ask, const char *form
 
 /* "NAME" or "NAME=VALUE" (conflicts_env.c). */
 int judge_env(struct judge *judge, const struct ask *ask, const char *text) HL_MUST_CHECK;
-/* Engine selection by variables of the caller (conflicts_env.c). */
+/* Variables of the caller that choose an engine, or that an engine would give to the command
+ * (conflicts_env.c). */
 int judge_environment(struct judge *judge) HL_MUST_CHECK;
 /* "uid:gid", "caller", "image" (conflicts.c). */
 int judge_user(struct judge *judge, const struct ask *ask, const char *text) HL_MUST_CHECK;
@@ -142,8 +143,6 @@ int engine_opaque(struct judge *judge, const struct ask *ask, const struct engin
 int engine_tighten(struct judge *judge, const struct ask *ask,
     const struct engine_setting *setting);
 
-/* Go's strconv.ParseBool(). -1: not one. */
-int engine_bool(const char *text, bool *ret_value) HL_MUST_CHECK;
 /* Docker's way to write bytes: "1g", "512MiB", "1024". -1: not one, or with a fraction. */
 int engine_bytes(const char *text, uint64_t *ret_bytes) HL_MUST_CHECK;
 
@@ -152,9 +151,9 @@ engine_rule_fn rule_memory, rule_soft_memory, rule_memory_swap, rule_cpus, rule_
     rule_cpuset, rule_pids, rule_shm, rule_ulimit, rule_oom_score, rule_number_kept, rule_storage;
 int judge_sums(struct judge *judge) HL_MUST_CHECK;
 /* Rules of privileges and the like (conflicts_rights.c). */
-engine_rule_fn rule_cap_add, rule_cap_drop, rule_security, rule_namespace, rule_network, rule_user,
-    rule_group, rule_read_only, rule_sysctl, rule_annotation, rule_label, rule_log_driver,
-    rule_pull, rule_env, rule_device;
+engine_rule_fn rule_cap_add, rule_cap_drop, rule_cap_none, rule_network_own, rule_security,
+    rule_namespace, rule_network, rule_user, rule_group, rule_read_only, rule_sysctl,
+    rule_annotation, rule_label, rule_log_driver, rule_pull, rule_env, rule_device;
 /* Rules of variables (conflicts_env.c). */
 engine_rule_fn rule_env_merge, rule_env_unset;
 /* Rules of what is said in one word (conflicts_words.c). */

@@ -106,6 +106,19 @@ rule_cap_drop(struct judge *judge, const struct ask *ask, const struct engine_se
 	    strcmp(name, "ALL") == 0 ? NULL : name, &origin, judge->err);
 }
 
+int
+rule_cap_none(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	struct engine_setting all = *setting;
+
+	if (strcmp(setting->value, "false") == 0) {
+		conflict_note(judge, ask, "changes nothing");
+		return 0;
+	}
+	all.value = "ALL";
+	return rule_cap_drop(judge, ask, &all);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * --device
  */
@@ -291,6 +304,22 @@ rule_network(struct judge *judge, const struct ask *ask, const struct engine_set
 			return judge_field(judge, ask, POLICY_NETWORK_MODE, words[i].mode);
 	}
 	return engine_opaque(judge, ask, setting, setting->control);
+}
+
+/* A namespace of its own is what every mode but the host's has; alone the engine gives it a bridge.
+ */
+int
+rule_network_own(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	const struct policy_value *mode = policy_get(judge->policy, POLICY_NETWORK_MODE);
+	const char *word = policy_field_words(POLICY_NETWORK_MODE)[mode->number];
+
+	if (strcmp(setting->value, "false") == 0)
+		return judge_field(judge, ask, POLICY_NETWORK_MODE, "host");
+	if (strcmp(word, "host") == 0)
+		return judge_field(judge, ask, POLICY_NETWORK_MODE, "bridge");
+	conflict_note(judge, ask, "changes nothing: the network is the command's own");
+	return 0;
 }
 
 /* "0", "00", "+0", "-0": all of them are root to Go's strconv.Atoi(). */

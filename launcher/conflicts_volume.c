@@ -83,8 +83,12 @@ judge_parts(struct judge *judge, const struct ask *ask, const struct engine_sett
 		return judge_tmpfs(judge, ask, setting, parts);
 	if (parts->is_shared)
 		return engine_looser(judge, ask, setting, "fs.mounts");
-	/* Without a source the engine makes up a volume that nobody would remove. */
-	if (parts->is_opaque || parts->src == NULL || parts->src[0] == '\0')
+	/* Without a source the engine makes up a volume that nobody would remove. Singularity has
+	 * no volumes: what looks like the name of one is a directory beneath wherever it is called.
+	 */
+	bool is_made_up = parts->src == NULL || parts->src[0] == '\0' ||
+			  (strcmp(judge->backend, "singularity") == 0 && parts->src[0] != '/');
+	if (parts->is_opaque || is_made_up)
 		return engine_opaque(judge, ask, setting, "fs.mounts");
 	return judge_mount(judge, ask, &mount);
 }

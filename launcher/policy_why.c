@@ -154,10 +154,15 @@ why_arg(struct why *why, const char *arg, struct hl_err *err)
 	asked.engine_args.len = 1;
 	if (conflicts_judge(why->policy, &asked, &conflicts, err) != 0)
 		return -1;
-	if (conflicts.len == 0) {
+	/* The caller's environment is not what was asked about. */
+	const struct conflict *first = NULL;
+	for (size_t i = 0; first == NULL && i < conflicts.len; i++) {
+		if (strcmp(conflicts.items[i].door, "environment") != 0)
+			first = &conflicts.items[i];
+	}
+	if (first == NULL) {
 		why_say(why, true, &built_in, "is let through: it loosens nothing");
 	} else {
-		const struct conflict *first = &conflicts.items[0];
 		why_say(why, first->action == CONFLICT_WON, &first->origin, "%s %s [%s]",
 		    first->action == CONFLICT_WON
 			? "is let through because mode is warn, and loosens"

@@ -2,7 +2,6 @@
  * A caller's arguments for apptainer, read by its own grammar: its options are pflag's as well, and
  * what it knows of each is one row of their table.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "backends/pflag.h"
@@ -13,25 +12,28 @@
 enum kind {
 	KIND_BOOL,
 	KIND_TEXT,
-	KIND_LIST
+	KIND_LIST,
+	KIND_MAP,
 };
 
 static const struct option {
 	char flag[28];
 	char letter; /* 0 = none */
 	enum kind kind;
+	char variables[24];
 	char control[28];
 	enum engine_rule rule;
 	bool is_repeatable;
 } options[] = {
-#define SINGULARITY_OPTION(flag, letter, kind, control, rule, repeatable, help) \
- { flag, letter, KIND_##kind, control, ENGINE_RULE_##rule, repeatable },
+#define SINGULARITY_OPTION(flag, letter, kind, variables, control, rule, repeatable, help) \
+ { flag, letter, KIND_##kind, variables, control, ENGINE_RULE_##rule, repeatable },
 #include "backends/singularity/options.def"
 #undef SINGULARITY_OPTION
 };
 
-#define SINGULARITY_OPTION(flag_, letter, kind, control_, rule, repeatable, help) \
- HL_FITS(flag_, options[0].flag);                                                 \
+#define SINGULARITY_OPTION(flag_, letter, kind, variables_, control_, rule, repeatable, help) \
+ HL_FITS(flag_, options[0].flag);                                                             \
+ HL_FITS(variables_, options[0].variables);                                                   \
  HL_FITS(control_, options[0].control);
 #include "backends/singularity/options.def"
 #undef SINGULARITY_OPTION
@@ -57,6 +59,7 @@ find(const char *flag, size_t len, char letter, struct pflag_option *ret_option)
 			.rule = option->rule,
 			.is_bool = option->kind == KIND_BOOL,
 			.is_list = option->kind == KIND_LIST,
+			.is_map = option->kind == KIND_MAP,
 			.is_repeatable = option->is_repeatable,
 		};
 		return true;
@@ -68,70 +71,53 @@ find(const char *flag, size_t len, char letter, struct pflag_option *ret_option)
  * Variables
  */
 
-/* Where the name says something else than the flag. */
-static const struct {
-	const char *name, *flag;
-} aliases[] = {
-	{ "BINDPATH", "--bind" },
-	{ "FUSESPEC", "--fusemount" },
-	{ "NV_OFF", "--no-nv" },
-	{ "OVERLAYIMAGE", "--overlay" },
-	{ "ROCM_OFF", "--no-rocm" },
-	{ "SCRATCHDIR", "--scratch" },
-	{ "UNSHARE_IPC", "--ipc" },
-	{ "UNSHARE_NET", "--net" },
-	{ "UNSHARE_PID", "--pid" },
-	{ "UNSHARE_USERNS", "--userns" },
-	{ "UNSHARE_UTS", "--uts" },
-	{ "VMERROR", "--vm-err" },
-};
-
-/* "NO_HOME" is "--no-home". */
-static void
-flag_of(const char *name, char flag[32])
+static bool
+reads_variable(const struct option *option, const char *name)
 {
-	size_t len = 0;
+	const size_t len = strlen(name);
 
-	for (size_t i = 0; i < HL_ARRAY_SIZE(aliases); i++) {
-		if (strcmp(aliases[i].name, name) == 0) {
-			snprintf(flag, 32, "%s", aliases[i].flag);
-			return;
-		}
+	for (const char *at = option->variables; *at != '\0'; at += strspn(at, ",")) {
+		const size_t part = strcspn(at, ",");
+		if (part == len && memcmp(at, name, len) == 0)
+			return true;
+		at += part;
 	}
-	snprintf(flag, 32, "--%.29s", name);
-	for (len = 2; flag[len] != '\0'; len++) {
-		char c = flag[len];
-		flag[len] = c == '_' ? '-' : (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-	}
+	return false;
 }
 
-/* What is left out anyhow is no wish that is lost. */
 static bool
-matters(const struct pflag_option *option)
+is_blank(const char *value)
 {
-	return option->rule != ENGINE_RULE_OWNED && option->rule != ENGINE_RULE_PRIVATE &&
-	       option->rule != ENGINE_RULE_HARMLESS;
+	return value[strspn(value, " \t\r\n\v\f")] == '\0';
+}
+
+/* What its engine would not read is taken for the more that it may mean. */
+static const char *
+bool_text(const struct option *option, const char *value)
+{
+	bool is_true;
+
+	if (engine_bool(value, &is_true) != 0)
+		is_true = option->rule != ENGINE_RULE_GUARDS;
+	return is_true ? "true" : "false";
 }
 
 bool
-singularity_variable_option(const char *name, const char *value, struct hl_buf *text)
+singularity_variable_option(const char *name, const char *value, size_t n, struct hl_buf *text)
 {
 	static const char *const prefixes[] = { "APPTAINER_", "SINGULARITY_" };
-	struct pflag_option option;
-	char flag[32];
-	bool is_true;
+	const char *rest = NULL;
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(prefixes); i++) {
-		const size_t len = strlen(prefixes[i]);
-		if (strncmp(name, prefixes[i], len) != 0 || strlen(name + len) >= sizeof(flag) - 2)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			rest = name + strlen(prefixes[i]);
+	}
+	for (size_t i = 0; rest != NULL && !is_blank(value) && i < HL_ARRAY_SIZE(options); i++) {
+		const struct option *option = &options[i];
+		if (!reads_variable(option, rest) || n-- > 0)
 			continue;
-		flag_of(name + len, flag);
-		if (!find(flag, strlen(flag), '\0', &option) || !matters(&option))
-			return false;
-		/* What its engine would not read is taken for the more that it may mean. */
-		if (option.is_bool && pflag_bool(value, &is_true) != 0)
-			value = option.rule == ENGINE_RULE_GUARDS ? "false" : "true";
-		hl_buf_putf(text, "%s=%s", flag, value);
+		hl_buf_putf(text, "%s=%s", option->flag,
+		    option->kind == KIND_BOOL ? bool_text(option, value) : value);
 		return true;
 	}
 	return false;

@@ -11,8 +11,8 @@
 /* engine_args_parse() (backends.h) for `apptainer exec`. */
 int singularity_args_parse(const struct engine_arg *args, size_t len,
     struct engine_settings *ret_settings, struct hl_err *err) HL_MUST_CHECK;
-/* engine_variable_option() (backends.h): APPTAINER_NAME and SINGULARITY_NAME are the option --name.
- */
-bool singularity_variable_option(const char *name, const char *value, struct hl_buf *text);
+/* engine_variable_option() (backends.h). */
+bool singularity_variable_option(const char *name, const char *value, size_t n,
+    struct hl_buf *text);
 
 #endif

@@ -39,10 +39,12 @@ static const struct option keywords[] = {
 #undef SSH_KEYWORD
 };
 
-#define SSH_KEYWORD(flag_, kind, control_, rule, help) \
- HL_FITS(flag_, keywords[0].flag);                     \
- HL_FITS(control_, keywords[0].control);
+#define SSH_OPTION(flag_, kind, control_, rule, help) \
+ HL_FITS(flag_, options[0].flag);                     \
+ HL_FITS(control_, options[0].control);
+#define SSH_KEYWORD SSH_OPTION
 #include "backends/ssh/options.def"
+#undef SSH_OPTION
 #undef SSH_KEYWORD
 
 static const char blanks[] = " \t\r\n";
@@ -73,15 +75,9 @@ emit(struct reader *reader, const struct option *option, const char *value, bool
 static int
 emit_unknown(struct reader *reader, const char *flag, const char *value)
 {
-	const struct engine_setting setting = {
-		.flag = engine_settings_keep(reader->out, flag, strlen(flag)),
-		.control = "engine_args",
-		.rule = ENGINE_RULE_UNKNOWN,
-		.value = engine_settings_keep(reader->out, value, strlen(value)),
-		.argument = reader->argument,
-	};
+	const struct engine_arg arg = { NULL, reader->argument, NULL };
 
-	return engine_settings_add(reader->out, &setting, reader->err);
+	return engine_settings_unknown(reader->out, &arg, flag, value, reader->err);
 }
 
 /* ------------------------------------------------------------------------------------------------

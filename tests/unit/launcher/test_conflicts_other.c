@@ -326,6 +326,9 @@ test_unknown_and_no_option(void **state)
 	expect_refused("singularity", ARGS("--docker-password=s3cret"), HLC_04);
 	expect_refused("singularity", ARGS("--bind=/usr/share:/data:ro,/usr/lib:/opt"), HLC_20);
 	expect_refused("singularity", ARGS("--env=APP_A=1,LD_PRELOAD=s3cret"), HLC_05);
+	/* One '=' is one variable to the engine, commas or not. */
+	expect_refused("singularity", ARGS("--env=OTHER=x,s3cret"), HLC_40);
+	expect_error("singularity", ARGS("--env=APP_A=x,s3cret,APP_B=2"));
 	expect_error("singularity", ARGS("image.sif"));
 	expect_error("singularity", ARGS("--nv=yes"));
 	expect_refused("ssh", ARGS("-oForwardAgnet=s3cret"), HLC_03);
@@ -333,6 +336,8 @@ test_unknown_and_no_option(void **state)
 	expect_refused("ssh", ARGS("-o", "\"ForwardAgent\" yes"), HLC_03);
 	expect_refused("ssh", ARGS("-o", "#ForwardAgent yes"), HLC_03);
 	expect_refused("ssh", ARGS("-oSetEnv=A=s3cret"), HLC_04);
+	expect_refused("ssh", ARGS("-oProxyCommand=PASS=s3cret true"), HLC_52);
+	expect_refused("ssh", ARGS("-ipkcs11:a?pin-value=s3cret"), HLC_04);
 	expect_refused("ssh", ARGS("-Z"), HLC_03);
 	/* Not what "no" and "yes" are: whoever reads it may read more. */
 	expect_refused("ssh", ARGS("-oForwardAgent=no # yes"), HLC_52);
@@ -350,22 +355,55 @@ test_unknown_and_no_option(void **state)
 }
 
 static void
+expect_handed_on(const char *mode, const char *backend, const char *const *args, const char *text)
+{
+	struct trial *trial = trial_engine(mode, policy_of(backend), args);
+	char all[1024] = "";
+
+	assert_int_equal(trial->status, 0);
+	assert_int_equal(trial->conflicts.refused, 0);
+	for (size_t i = 0; i < trial->conflicts.engine_args.len; i++) {
+		size_t len = strlen(all);
+		snprintf(all + len, sizeof(all) - len, " %s", trial->conflicts.engine_args.v[i]);
+	}
+	assert_string_equal(all, text);
+	trial_free(trial);
+}
+
+static void
 test_what_is_handed_on(void **state)
 {
-	struct trial *trial =
-	    trial_engine("enforce", policy_of("ssh"), ARGS("-C4", "-o", "connecttimeout 5"));
+	(void)state;
+	expect_handed_on("enforce", "ssh", ARGS("-C4", "-o", "connecttimeout 5"),
+	    " -C -4 -oConnectTimeout=5");
+	expect_handed_on("warn", "ssh", ARGS("-AvL1:h:2", "-o", "tunnel YES", "-oForwardAgent=x"),
+	    " -A -L1:h:2 -oTunnel=yes -oForwardAgent=x");
+	expect_handed_on("warn", "ssh", ARGS("-Zx", "-oNoSuch=1"), " -Zx -oNoSuch=1");
+	expect_handed_on("enforce", "singularity", ARGS("--hostname=box", "--no-mount=tmp,home"),
+	    " --hostname=box --no-mount=tmp --no-mount=home");
+	expect_handed_on("warn", "singularity", ARGS("-wf", "-S/x"),
+	    " --writable=true --fakeroot=true --scratch=/x");
+}
+
+static void
+test_what_is_made_effective(void **state)
+{
+	struct trial *trial = trial_engine("enforce", policy_of("singularity"),
+	    ARGS("--memory=256m", "--add-caps=KILL", "--drop-caps=FOWNER"));
 
 	(void)state;
 	assert_int_equal(trial->status, 0);
-	assert_int_equal(trial->conflicts.engine_args.len, 3);
-	assert_string_equal(trial->conflicts.engine_args.v[2], "-oConnectTimeout=5");
-	trial_free(trial);
-	trial = trial_engine("enforce", policy_of("singularity"),
-	    ARGS("--memory=256m", "--hostname=box", "--add-caps=KILL"));
-	assert_int_equal(trial->status, 0);
 	assert_int_equal(policy_get(trial->policy, POLICY_LIMITS_MEMORY)->number, 256 << 20);
-	assert_int_equal(policy_get(trial->policy, POLICY_PROCESS_CAPS)->items_len, 3);
-	assert_int_equal(trial->conflicts.engine_args.len, 1);
+	assert_int_equal(policy_get(trial->policy, POLICY_PROCESS_CAPS)->items_len, 2);
+	assert_int_equal(trial->conflicts.engine_args.len, 0);
+	trial_free(trial);
+	trial = trial_engine("enforce",
+	    "level: open@1\nbackends: [singularity]\nnetwork: {mode: host}\n", ARGS("-n"));
+	assert_int_equal(trial->status, 0);
+	assert_string_equal(policy_field_words(
+				POLICY_NETWORK_MODE)[policy_get(trial->policy, POLICY_NETWORK_MODE)
+							 ->number],
+	    "bridge");
 	trial_free(trial);
 }
 
@@ -414,6 +452,12 @@ test_variables(void **state)
 		{ "APPTAINER_MEMORY", "1t", HLC_30 },
 		{ "APPTAINER_MEMORY_SWAP", "-1", HLC_30 },
 		{ "APPTAINER_NETWORK", "bridge", HLC_31 },
+		{ "APPTAINER_CPU_SHARES", "512", HLC_30 }, /* --cpus as well */
+		{ "APPTAINER_CPU_SHARES", "1", HL_OK },
+		{ "APPTAINER_CPUS", "5", HL_OK }, /* nobody reads it */
+		{ "APPTAINER_BIND", " ", HL_OK },
+		{ "APPTAINERENV_PREPEND_PATH", "/s3cret", HLC_40 },
+		{ "APPTAINERENV_", "s3cret", HL_OK },
 		/* Nothing that a command would notice. */
 		{ "APPTAINER_TMPDIR", "/scratch", HL_OK },
 		{ "APPTAINER_CACHEDIR", "/scratch", HL_OK },
@@ -440,6 +484,7 @@ main(void)
 		cmocka_unit_test(test_respelt_attacks),
 		cmocka_unit_test(test_unknown_and_no_option),
 		cmocka_unit_test(test_what_is_handed_on),
+		cmocka_unit_test(test_what_is_made_effective),
 		cmocka_unit_test(test_variables),
 	};
 
