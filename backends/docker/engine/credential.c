@@ -232,21 +232,21 @@ says_not_found(const struct hl_buf *out)
 }
 
 int
-credential_get(const struct registry_source *source, const char *name, const char *server,
+credential_get(const struct registry_source *source, const struct credential_want *want,
     struct hl_buf *out, struct hl_err *err)
 {
 	struct program program = { .in = -1, .out = -1 };
 
-	if (!find_program(source->env, name, program.path)) {
+	if (!find_program(source->env, want->name, program.path)) {
 		hl_err_set(err, HLB_65,
-		    "'docker-credential-%s', which '%s' names, is at no safe place of PATH", name,
-		    source->path);
+		    "'docker-credential-%s', which '%s' names, is at no safe place of PATH",
+		    want->name, want->file);
 		return hl_err_help(err,
 		    "install it where only root or you can write, and no sandbox; or take it out of that file: then a pull is anonymous");
 	}
 	int talked = start(&program, source->env, err);
 	if (talked == 0)
-		talked = talk(source, &program, server, out, err);
+		talked = talk(source, &program, want->server, out, err);
 	if (program.pid == 0)
 		return -1;
 	int status = end(&program, talked != 0);
@@ -257,8 +257,8 @@ credential_get(const struct registry_source *source, const char *name, const cha
 	if (says_not_found(out))
 		return 0;
 	/* Its own words may be anything, a secret too. */
-	hl_err_set(err, HLB_65, "'docker-credential-%s' has no credentials to give for '%s'", name,
-	    server);
+	hl_err_set(err, HLB_65, "'docker-credential-%s' has no credentials to give for '%s'",
+	    want->name, want->server);
 	return hl_err_help(err, "say 'docker-credential-%s get' with '%s' as its input to see why",
-	    name, server);
+	    want->name, want->server);
 }

@@ -74,6 +74,9 @@ struct dialect {
 	const char *condition;
 	bool waits_first;
 	const char *at_once; /* of a forced removal: podman asks first, by a signal, for 10 s */
+	/* What its client takes of a file of credentials. */
+	bool has_scopes; /* keys of "auths" may be parts of a registry: "host/team" */
+	bool has_store;  /* "credsStore" */
 	int (*compare)(json_t *asked, const json_t *kept, struct hl_err *err);
 };
 
@@ -195,11 +198,11 @@ struct image_facts {
 };
 
 struct image_want {
-	const char *image;                  /* "" = only the engine */
-	unsigned pull;                      /* enum plan_pull */
-	const char *registry_config;        /* the caller's config.json, "" = none */
-	const struct hl_strv *registry_env; /* for the programs that it names */
-	const char *engine;                 /* name, "" = any */
+	const char *image;                    /* "" = only the engine */
+	unsigned pull;                        /* enum plan_pull */
+	const struct hl_strv *registry_files; /* of the caller's credentials, in order */
+	const struct hl_strv *registry_env;   /* for the programs that they name */
+	const char *engine;                   /* name, "" = any */
 };
 
 int image_open(struct engine *engine, const struct image_want *want, struct image_facts *ret_facts,

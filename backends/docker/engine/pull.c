@@ -178,8 +178,12 @@ ask(struct pull *pull, const char *header, struct hl_err *err)
 int
 image_pull(struct engine *engine, const struct image_want *want, struct hl_err *err)
 {
-	struct registry_source source = { want->registry_config, want->registry_env,
-		engine->control };
+	struct registry_source source = { .client = engine->dialect->name,
+		.has_scopes = engine->dialect->has_scopes,
+		.has_store = engine->dialect->has_store,
+		.files = want->registry_files,
+		.env = want->registry_env,
+		.watch = engine->control };
 	HL_AUTO(hl_buf_done_secret) struct hl_buf value = { 0 }, header = { 0 };
 	struct pull *pull HL_AUTO_FREE = calloc(1, sizeof(*pull));
 
@@ -189,7 +193,7 @@ image_pull(struct engine *engine, const struct image_want *want, struct hl_err *
 	pull->image = want->image;
 	pull->is_trusted = is_trusted(engine);
 	if (!pull->is_trusted)
-		source.path = "";
+		source.files = NULL;
 	if (registry_auth(&source, want->image, &value, err) < 0 ||
 	    !reference_registry(want->image, pull->registry))
 		return -1;

@@ -245,6 +245,33 @@ test_registries(void **state)
 }
 
 static void
+test_names(void **state)
+{
+	static const struct {
+		const char *image, *name;
+	} names[] = {
+		{ "busybox", "docker.io/library/busybox" },
+		{ "busybox:1", "docker.io/library/busybox" },
+		{ "library/busybox", "docker.io/library/busybox" },
+		{ "index.docker.io/team/tools:1", "docker.io/team/tools" },
+		{ "docker.io/library/team/tools", "docker.io/library/team/tools" },
+		{ "r.example:5000/tools", "r.example:5000/tools" },
+		{ "r.example:5000/a/b:1@sha256:00", "r.example:5000/a/b" },
+		{ "localhost/a", "localhost/a" },
+	};
+	char image[600];
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(names); i++) {
+		char *name HL_AUTO_FREE = reference_name(names[i].image);
+		assert_non_null(name);
+		assert_string_equal(name, names[i].name);
+	}
+	snprintf(image, sizeof(image), "a.%0254d/tools", 1);
+	assert_null(reference_name(image));
+}
+
+static void
 test_repositories(void **state)
 {
 	(void)state;
@@ -270,6 +297,7 @@ main(void)
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_hostile_numbers),
 		cmocka_unit_test(test_registries),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_repositories),
 	};
 	int status = cmocka_run_group_tests(tests, NULL, NULL);
