@@ -40,6 +40,7 @@ struct pull_stream {
 	bool is_malformed, has_error;
 	/* As the engine wrote them, cut: not safe for a terminal. */
 	char error[ENGINE_TEXT_MAX];   /* why the pull failed */
+	long error_code;               /* as a status of HTTP, 0 = it does not say */
 	char refusal[ENGINE_TEXT_MAX]; /* of an answer that is no report: why there is none */
 	struct pull_layer layers[PULL_LAYERS_MAX];
 	size_t layers_len;

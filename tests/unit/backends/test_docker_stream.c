@@ -76,16 +76,21 @@ test_numbers(void **state)
 
 struct error_row {
 	const char *text, *error;
+	long code;
 };
 
 static const struct error_row errors[] = {
-	{ "{\"errorDetail\":{\"message\":\"no space\"},\"error\":\"no space\"}\n", "no space" },
-	{ "{\"errorDetail\":{\"message\":\"alone\"}}", "alone" },
-	{ "{\"error\":\"alone\"}", "alone" },
-	{ "{\"error\":\"\"}", "" },
-	{ "{\"errorDetail\":{}}", "" },
+	{ "{\"errorDetail\":{\"message\":\"no space\"},\"error\":\"no space\"}\n", "no space", 0 },
+	{ "{\"errorDetail\":{\"message\":\"alone\"}}", "alone", 0 },
+	{ "{\"error\":\"alone\"}", "alone", 0 },
+	{ "{\"error\":\"\"}", "", 0 },
+	{ "{\"errorDetail\":{}}", "", 0 },
 	{ "{\"error\":\"first\"}\n{\"error\":\"second\"}\n{\"status\":\"Pull complete\",\"id\":\"a\"}",
-	    "first" },
+	    "first", 0 },
+	{ "{\"errorDetail\":{\"code\":401,\"message\":\"no\"},\"error\":\"no\"}", "no", 401 },
+	{ "{\"errorDetail\":{\"code\":1000},\"error\":\"no\"}", "no", 0 },
+	{ "{\"errorDetail\":{\"code\":-1},\"error\":\"no\"}", "no", 0 },
+	{ "{\"errorDetail\":{\"code\":\"401\"},\"error\":\"no\"}", "no", 0 },
 };
 
 static void
@@ -96,6 +101,7 @@ test_errors(void **state)
 		assert_true(read_text(errors[i].text));
 		assert_true(stream.has_error);
 		assert_string_equal(stream.error, errors[i].error);
+		assert_int_equal(stream.error_code, errors[i].code);
 	}
 	/* A report has no such member: only an answer that is none does. */
 	assert_true(read_text("{\"message\":\"denied\"}"));
