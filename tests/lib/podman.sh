@@ -76,6 +76,8 @@ docker_up()
 	docker_data=$docker_dir/data
 	docker_kept=("$docker_data/vfs-containers" "$docker_data/libpod" "$docker_dir/run" "$docker_dir/tmp")
 	podman_configure
+	# One that was killed leaves it, and nobody behind it.
+	rm -f "$docker_socket"
 	(
 		podman_environment
 		cd "$docker_dir" || exit 1
