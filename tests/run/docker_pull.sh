@@ -208,6 +208,20 @@ for bad in 'echo secret-words; exit 1' 'echo {' 'echo "[1]"' 'echo "{\"Username\
 	fails "a program that answers badly: $bad" HLB-65 keeper -- true
 	unlike "its words are not told" "$out" 'secret-words'
 done
+# One that asks a person, when both who wait for it are killed.
+answer "echo \$\$ >'$TMP/programs/pid'; exec sleep 60"
+PATH=$TMP/programs:$PATH DOCKER_CONFIG=$config as_exec root env -u HL_REGISTRY_PASSWORD -u HL_REGISTRY_IDENTITY \
+	"$LAUNCH" --policy "$file" -- true >"$TMP/out" 2>&1 &
+launcher=$!
+wait_until 20 test -s "$TMP/programs/pid" || fail "a program is asked" "$(cat "$TMP/out")"
+asked=$(cat "$TMP/programs/pid")
+is "a program is asked" "$(tr '\0' ' ' <"/proc/$asked/cmdline")" 'sleep 60 '
+helper=$(pgrep -P "$launcher" -x hl-engine)
+kill -STOP "$helper"
+kill -9 "$launcher" "$helper"
+wait "$launcher" 2>/dev/null
+is_gone() { ! kill -0 "$asked" 2>/dev/null; }
+if wait_until 10 is_gone; then pass "both killed: it ends with them"; else fail "both killed: it ends with them" "$(ps -p "$asked")"; fi
 registry_config "$config" <<<"{$(store hltest-none)}"
 fails "a program that is not there" HLB-65 keeper -- true
 registry_config "$config" <<<"{$(store hltest)}"

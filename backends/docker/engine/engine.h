@@ -169,22 +169,6 @@ int service_start(struct engine *engine, const char *program, struct hl_err *err
 void service_explain(const struct engine *engine, struct hl_err *err);
 void service_end(struct engine *engine);
 
-/* service_child.c */
-struct service_child {
-	const char *program;
-	int fds[5]; /* nothing, nothing, its log, its socket, and how starting it failed */
-	pid_t parent;
-	char *const *argv, *const *envp;
-	char *pid_digits; /* of LISTEN_PID in envp, SERVICE_PID_DIGITS long */
-};
-
-enum {
-	SERVICE_PID_DIGITS = 10
-};
-
-/* Never returns. */
-void service_become(const struct service_child *child) __attribute__((noreturn));
-
 /* ------------------------------------------------------------------------------------------------
  * image.c, container.c, attach.c: the steps
  */
