@@ -207,8 +207,9 @@ struct plan {
 	bool image_digest; /* must be name@sha256:... or sha256:... */
 	enum plan_pull pull;
 	struct hl_origin image_origin, digest_origin, pull_origin;
-	char *registry_config;       /* the caller's config.json, also when there is none */
-	struct hl_strv registry_env; /* NAME=VALUE for the programs that it names */
+	struct hl_strv
+	    registry_files; /* the caller's credentials, in order; also what is not there */
+	struct hl_strv registry_env; /* NAME=VALUE for the programs that they name */
 	char *endpoint; /* absolute path of the engine's unix socket, or of the engine itself */
 	bool is_endpoint_program; /* started as a service for this run, and ended with it */
 	struct hl_origin endpoint_origin;

@@ -327,6 +327,29 @@ int hl_loop_run(struct hl_loop *loop, struct hl_err *err) HL_MUST_CHECK;
 void hl_loop_stop(struct hl_loop *loop);
 
 /* ------------------------------------------------------------------------------------------------
+ * struct hl_child: a program beside us. It gets nothing of ours but what is said here.
+ */
+enum {
+	HL_CHILD_FDS_MAX = 6,
+	HL_CHILD_PID_DIGITS = 10
+};
+
+struct hl_child {
+	const char *path;
+	char *const *argv, *const *envp;
+	const char *dir; /* where it works, NULL = where we do */
+	const int *fds;  /* fds[i] becomes i, -1 = /dev/null; they stay the caller's */
+	size_t fds_len;
+	bool has_session; /* setsid(2) */
+	int death_signal; /* sent to it when the thread that started it ends, 0 = none */
+	char *pid_digits; /* in envp: HL_CHILD_PID_DIGITS that become its own number, NULL = none */
+};
+
+/* The caller reaps it and closes the pidfd. -1: errno says why it could not be started, and there
+ * is no process then. */
+int hl_child_start(const struct hl_child *child, pid_t *ret_pid, int *ret_pidfd) HL_MUST_CHECK;
+
+/* ------------------------------------------------------------------------------------------------
  * struct hl_peer: a program of ours beside us, for what we ourselves must not do
  *
  * Life cycle: start; ask, and each request has one answer; end, on every way. It gets nothing of

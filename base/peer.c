@@ -3,7 +3,6 @@
  * packet, and ended by closing its socket.
  */
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -15,104 +14,51 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/peer_child.h"
 
 #include "base/banned.h"
 
 enum {
+	CONTROL_FD = 3,
 	TERM_MS = 1000 /* from SIGTERM to SIGKILL */
 };
-
-/* ------------------------------------------------------------------------------------------------
- * Start
- */
-static void
-close_all(struct peer_child *child)
-{
-	for (int fd = 0; fd < PEER_CHILD_FDS; fd++) {
-		hl_close_ptr(&child->fds[fd]);
-		child->fds[fd] = -1;
-	}
-}
-
-/* Copies above the numbers that the child gives out. */
-static bool
-raise_all(struct peer_child *child, const int *fds, int null, int control, int status)
-{
-	bool is_set = true;
-
-	for (int fd = 0; fd <= child->status; fd++) {
-		int from = fd == PEER_CONTROL_FD  ? control
-			   : fd == child->status  ? status
-			   : fd > PEER_CONTROL_FD ? fds[fd - PEER_CONTROL_FD - 1]
-						  : null;
-		child->fds[fd] =
-		    is_set ? fcntl(from >= 0 ? from : null, F_DUPFD_CLOEXEC, child->status + 1)
-			   : -1;
-		is_set = child->fds[fd] >= 0;
-	}
-	return is_set;
-}
-
-static int
-fork_child(struct hl_peer *peer, struct peer_child *child, int status_read, struct hl_err *err)
-{
-	int cause = 0;
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return hl_err_sys(err, child->kind->broken, "fork");
-	if (pid == 0)
-		peer_become(child);
-	peer->pid = pid;
-	/* The child is not reaped before hl_peer_end(), so its number is still its own. */
-	peer->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int why = errno;
-	close_all(child);
-	if (hl_read_full(status_read, &cause, sizeof(cause)) == (ssize_t)sizeof(cause)) {
-		errno = cause;
-		return hl_err_sys(err, child->kind->broken, "cannot start '%s'", child->path);
-	}
-	errno = why;
-	return peer->pidfd >= 0 ? 0 : hl_err_sys(err, child->kind->broken, "pidfd_open");
-}
 
 int
 hl_peer_start(struct hl_peer *peer, const struct hl_peer_kind *kind, const char *path,
     const int *fds, struct hl_err *err)
 {
-	struct peer_child child = { .kind = kind,
+	_Static_assert(CONTROL_FD + 1 + HL_PEER_FDS_MAX <= HL_CHILD_FDS_MAX, "all of them");
+	char name[sizeof(kind->name)];
+	char *const argv[] = { name, NULL }, *const envp[] = { NULL };
+	int control[2] = { -1, -1 }, given[HL_CHILD_FDS_MAX] = { -1, -1, -1 };
+	const struct hl_child child = {
 		.path = path,
-		.status = PEER_CONTROL_FD + 1 + (int)kind->fds_len };
-	int control[2] = { -1, -1 }, status[2] = { -1, -1 };
-	int result = -1;
+		.argv = argv,
+		.envp = envp,
+		.fds = given,
+		.fds_len = CONTROL_FD + 1 + kind->fds_len,
+		.has_session = kind->has_session,
+	};
 
 	HL_BUG_ON(kind->fds_len > HL_PEER_FDS_MAX);
+	memcpy(name, kind->name, sizeof(name));
 	*peer = (struct hl_peer){ .kind = kind,
 		.pidfd = -1,
 		.control = -1,
 		.cancel_fd = -1,
 		.answer_ms = kind->answer_ms,
 		.end_ms = kind->end_ms };
-	for (int fd = 0; fd < PEER_CHILD_FDS; fd++)
-		child.fds[fd] = -1;
-	int null HL_AUTO_FD = open("/dev/null", O_RDWR | O_CLOEXEC);
-	bool is_ready =
-	    null >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0 &&
-	    pipe2(status, O_CLOEXEC) == 0 && raise_all(&child, fds, null, control[1], status[1]);
-	hl_close_ptr(&control[1]);
-	hl_close_ptr(&status[1]);
-	if (is_ready)
-		result = fork_child(peer, &child, status[0], err);
-	else
-		hl_err_sys(err, kind->broken, "cannot make descriptors for '%s'", path);
-	close_all(&child);
-	hl_close_ptr(&status[0]);
-	if (peer->pid > 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0)
+		return hl_err_sys(err, kind->broken, "cannot make a socket for '%s'", path);
+	given[CONTROL_FD] = control[1];
+	for (size_t i = 0; i < kind->fds_len; i++)
+		given[CONTROL_FD + 1 + i] = fds[i];
+	int result = hl_child_start(&child, &peer->pid, &peer->pidfd);
+	if (result == 0)
 		peer->control = hl_take_fd(&control[0]);
+	else
+		hl_err_sys(err, kind->broken, "cannot start '%s'", path);
 	hl_close_ptr(&control[0]);
-	if (result != 0)
-		hl_peer_end(peer);
+	hl_close_ptr(&control[1]);
 	return result;
 }
 

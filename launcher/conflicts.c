@@ -134,6 +134,7 @@ conflict_add(struct judge *judge, const struct ask *ask, const struct cause *cau
 	put_text(conflict.asked, sizeof(conflict.asked), ask->asked);
 	snprintf(conflict.effect, sizeof(conflict.effect), "the command could %s",
 	    cause->effect != NULL ? cause->effect : row->effect);
+	conflict.help = cause->help;
 	conflict.origin = (struct hl_origin){ .layer = "built-in" };
 	put_text(conflict.bound, sizeof(conflict.bound),
 	    cause->bound != NULL ? cause->bound : row->bound);

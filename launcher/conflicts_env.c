@@ -265,24 +265,31 @@ judge_endpoint(struct judge *judge, const struct ask *ask, const char *value)
 	/* Another kind of address cannot be followed: whoever set it believes in another engine
 	 * than the one that would be used, so that nothing is started in any mode. */
 	cause.cause = CAUSE_FINAL;
+	cause.bound = "a unix socket of this host only";
+	cause.help =
+	    "unset the variable, or let it say unix:// and the absolute path of a socket; for an engine of another host run hermes-launch there";
 	conflict_add(judge, ask, &cause, NULL);
 	return 0;
 }
+
+static const char not_read[] = "is not read: the launcher names the engine";
 
 /* Sorted. */
 static const struct {
 	const char *name;
 	const char *reader; /* the engine whose client reads it, so that there it is a wish */
 	bool is_endpoint;   /* names an engine by its address */
+	const char *note;
 } doors[] = {
-	{ "CONTAINERS_CONF", "podman", false },
-	{ "CONTAINERS_CONF_OVERRIDE", "podman", false },
-	{ "CONTAINERS_STORAGE_CONF", "podman", false },
-	{ "CONTAINER_CONNECTION", "podman", false },
-	{ "CONTAINER_HOST", "podman", true },
-	{ "DOCKER_CONFIG", "docker", false },
-	{ "DOCKER_CONTEXT", "docker", false },
-	{ "DOCKER_HOST", "docker", true },
+	{ "CONTAINERS_CONF", "podman", false, not_read },
+	{ "CONTAINERS_CONF_OVERRIDE", "podman", false, not_read },
+	{ "CONTAINERS_STORAGE_CONF", "podman", false, not_read },
+	{ "CONTAINER_CONNECTION", "podman", false, not_read },
+	{ "CONTAINER_HOST", "podman", true, not_read },
+	{ "DOCKER_CONFIG", "docker", false,
+	    "is read for credentials of registries alone: the launcher names the engine" },
+	{ "DOCKER_CONTEXT", "docker", false, not_read },
+	{ "DOCKER_HOST", "docker", true, not_read },
 };
 
 /* Variables that apptainer gives to the command under the rest of their name: what it is started
@@ -346,7 +353,7 @@ judge_environment(struct judge *judge)
 		    strncmp(value, "unix://", 7) == 0 ? value : "...");
 		ask.asked = asked;
 		if (!doors[i].is_endpoint || (!is_set && !is_read))
-			conflict_note(judge, &ask, "is not read: the launcher names the engine");
+			conflict_note(judge, &ask, doors[i].note);
 		else if (judge_endpoint(judge, &ask, value) == -1)
 			return -1;
 	}

@@ -67,6 +67,7 @@ struct cause {
 	const char *control; /* row of conflicts.def */
 	const char *bound;   /* NULL: what the policy or the table says */
 	const char *effect;  /* NULL: what the table says */
+	const char *help;    /* static; NULL: that it must not be asked, or who may permit it */
 };
 
 /* Records a conflict. The answer is what happens to the request: only WON may be put in force. */

@@ -129,6 +129,7 @@ struct conflict {
 	char bound[256];  /* what the policy allows */
 	char effect[160]; /* what the command could do with it */
 	char owner[256];  /* of the policy whose bound it is, "" = not said */
+	const char *help; /* static; NULL = by code and origin */
 	bool is_locked;
 	struct hl_origin origin; /* of the bound */
 };

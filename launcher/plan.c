@@ -291,7 +291,7 @@ plan_done(struct plan *plan)
 	free(plan->cwd);
 	free(plan->image);
 	free(plan->endpoint);
-	free(plan->registry_config);
+	hl_strv_done(&plan->registry_files);
 	hl_strv_done(&plan->registry_env);
 	plan_env_done(plan);
 	hl_strv_done(&plan->seccomp_deny);

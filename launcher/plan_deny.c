@@ -308,6 +308,24 @@ add_policies(struct deny_list *list, const struct policy *policy, struct hl_err 
 	return 0;
 }
 
+/* Where no variable names another they are at places of deny.def. */
+static int
+add_registry(struct deny_list *list, const struct host *host, struct hl_err *err)
+{
+	const struct deny_entry registry = { .class = DENY_SECRET,
+		.reason = "registry credentials",
+		.origin = plan_built_in() };
+	HL_AUTO(hl_strv_done) struct hl_strv files;
+
+	if (plan_registry_named(host, &files, err) != 0)
+		return -1;
+	for (size_t i = 0; i < files.len; i++) {
+		if (add(list, files.v[i], &registry, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 add_run(struct deny_list *list, const struct policy *policy, const struct host *host,
     const struct plan *plan, struct hl_err *err)
@@ -319,20 +337,13 @@ add_run(struct deny_list *list, const struct policy *policy, const struct host *
 	const struct deny_entry socket = { .class = DENY_SOCKET,
 		.reason = "controls the container engine",
 		.origin = plan->endpoint_origin };
-	const struct deny_entry registry = { .class = DENY_SECRET,
-		.reason = "registry credentials",
-		.origin = plan_built_in() };
 
 	if (add(list, host->state_dir, &state, err) != 0)
 		return -1;
 	if (plan->endpoint != NULL && !plan->is_endpoint_program &&
 	    add(list, plan->endpoint, &socket, err) != 0)
 		return -1;
-	/* Where DOCKER_CONFIG does not name another it is below a home, and in deny.def. */
-	if (plan->registry_config != NULL && host_variable(host, "DOCKER_CONFIG") != NULL &&
-	    add(list, plan->registry_config, &registry, err) != 0)
-		return -1;
-	return add_policies(list, policy, err);
+	return add_registry(list, host, err) != 0 ? -1 : add_policies(list, policy, err);
 }
 
 /* Where the working directory will be: the list is made before it, because it is judged by it. */

@@ -40,6 +40,9 @@ int plan_text_expand(const char *text, const struct host *host, const char *work
 
 /* Where the caller keeps credentials for registries (plan_registry.c). */
 int plan_registry(const struct host *host, struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+/* Those that a variable of the caller's names, of every engine: they are covered. */
+int plan_registry_named(const struct host *host, struct hl_strv *ret_files,
+    struct hl_err *err) HL_MUST_CHECK;
 /* The environment of programs that keep them; after the mounts are planned. */
 int plan_registry_programs(const struct host *host, struct plan *plan,
     struct hl_err *err) HL_MUST_CHECK;

@@ -1,10 +1,11 @@
 /*
- * Where the caller keeps credentials for registries, for a pull: as the engine's own client finds
- * them, by DOCKER_CONFIG, else below HOME. Only the path is known here; the file is read by
- * hl-engine, and only when something is pulled. A program that the file names gets of the caller's
- * variables those by which such programs find their store, and nothing else; of PATH no directory
- * that a sandbox of this plan could write.
+ * Where the caller keeps credentials for registries, for a pull: the files that the engine's own
+ * client asks, in its order. Only their paths are known here; they are read by hl-engine, and only
+ * when something is pulled. A program that a file names gets of the caller's variables those by
+ * which such programs find their store, and nothing else; of PATH no directory that a sandbox of
+ * this plan could write.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,20 +32,60 @@ static const char *const program_names[] = {
 	"XDG_RUNTIME_DIR",
 };
 
-static int
-config_path(const struct host *host, char **ret_path, struct hl_err *err)
-{
-	const char *dir = host_variable(host, "DOCKER_CONFIG");
-	const char *home = host_variable(host, "HOME");
+/* Where a file is when no variable says it. */
+enum base {
+	BASE_NONE, /* then there is none */
+	BASE_HOME,
+	BASE_RUN, /* /run/containers/UID */
+};
 
-	if (dir != NULL) {
-		HL_AUTO_FREE char *normal = hl_path_normalise(host->cwd, dir);
-		*ret_path = normal != NULL ? hl_path_normalise(normal, "config.json") : NULL;
-	} else {
-		*ret_path = hl_path_normalise(home != NULL && home[0] == '/' ? home : host->home,
-		    ".docker/config.json");
-	}
-	return *ret_path != NULL ? 0 : hl_err_oom(err);
+struct place {
+	char backend[8], variable[20]; /* "" = none */
+	char below[24];                /* of what the variable names, "" = that itself */
+	enum base base;
+	char otherwise[32]; /* below base */
+	bool is_alone;      /* named by its variable it is the only one */
+};
+
+/* In the order of the clients: docker's, and podman's as in containers-auth.json(5). */
+static const struct place places[] = {
+	{ "docker", "DOCKER_CONFIG", "config.json", BASE_NONE, "", true },
+	{ "docker", "", "", BASE_HOME, ".docker/config.json", false },
+	{ "podman", "REGISTRY_AUTH_FILE", "", BASE_NONE, "", true },
+	{ "podman", "DOCKER_CONFIG", "config.json", BASE_NONE, "", true },
+	{ "podman", "XDG_RUNTIME_DIR", "containers/auth.json", BASE_RUN, "auth.json", false },
+	{ "podman", "XDG_CONFIG_HOME", "containers/auth.json", BASE_HOME,
+	    ".config/containers/auth.json", false },
+	{ "podman", "", "", BASE_HOME, ".docker/config.json", false },
+};
+
+static bool
+is_named(const struct host *host, const struct place *place)
+{
+	return place->variable[0] != '\0' && host_variable(host, place->variable) != NULL;
+}
+
+static char *
+named_path(const struct host *host, const struct place *place)
+{
+	HL_AUTO_FREE char *dir = hl_path_normalise(host->cwd, host_variable(host, place->variable));
+
+	if (dir == NULL || place->below[0] == '\0')
+		return HL_TAKE_PTR(dir);
+	return hl_path_normalise(dir, place->below);
+}
+
+static char *
+built_in_path(const struct host *host, const struct place *place)
+{
+	const char *home = host_variable(host, "HOME");
+	char run[40];
+
+	if (place->base == BASE_HOME)
+		return hl_path_normalise(home != NULL && home[0] == '/' ? home : host->home,
+		    place->otherwise);
+	snprintf(run, sizeof(run), "/run/containers/%u", host->uid);
+	return hl_path_normalise(run, place->otherwise);
 }
 
 /* A command could put a program there, which would be run out of its sandbox. */
@@ -85,7 +126,38 @@ int
 plan_registry(const struct host *host, struct plan *plan, struct hl_err *err)
 {
 	hl_strv_init(&plan->registry_env, REGISTRY_ENV_MAX);
-	return config_path(host, &plan->registry_config, err);
+	hl_strv_init(&plan->registry_files, HL_ARRAY_SIZE(places));
+	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++) {
+		const struct place *place = &places[i];
+		bool has_name = is_named(host, place);
+		if (strcmp(place->backend, plan->backend) != 0 ||
+		    (!has_name && place->base == BASE_NONE))
+			continue;
+		HL_AUTO_FREE char *path =
+		    has_name ? named_path(host, place) : built_in_path(host, place);
+		if (path == NULL)
+			return hl_err_oom(err);
+		hl_strv_add(&plan->registry_files, path);
+		if (has_name && place->is_alone)
+			break;
+	}
+	return hl_strv_check(&plan->registry_files, "files of credentials", err);
+}
+
+int
+plan_registry_named(const struct host *host, struct hl_strv *ret_files, struct hl_err *err)
+{
+	hl_strv_init(ret_files, HL_ARRAY_SIZE(places));
+	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++) {
+		if (!is_named(host, &places[i]))
+			continue;
+		HL_AUTO_FREE char *path = named_path(host, &places[i]);
+		if (path == NULL)
+			return hl_err_oom(err);
+		if (!hl_strv_contains(ret_files, path))
+			hl_strv_add(ret_files, path);
+	}
+	return hl_strv_check(ret_files, "files of credentials", err);
 }
 
 int

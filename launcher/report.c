@@ -133,8 +133,9 @@ put_help(struct hl_buf *text, const struct conflict *conflict)
 	bool is_level = origin->layer != NULL && strcmp(origin->layer, "level") == 0;
 	struct hl_buf help;
 
-	if (is_final(conflict->code)) {
-		put_row(text, "help", hl_code_info(conflict->code)->help);
+	if (conflict->help != NULL || is_final(conflict->code)) {
+		put_row(text, "help",
+		    conflict->help != NULL ? conflict->help : hl_code_info(conflict->code)->help);
 		return;
 	}
 	hl_buf_init(&help, 1024);

@@ -10,9 +10,9 @@
 #define HL_BACKENDS_DOCKER_PROTOCOL_H
 
 enum engine_message {
-	/* string endpoint, string image ("" = none), u8 enum plan_pull, and for a pull: string
-	 * config.json ("" = none), strv environment of the programs that it names; string name of
-	 * the engine ("" = any), u8 endpoint is a program */
+	/* string endpoint, string image ("" = none), u8 enum plan_pull, and for a pull: strv files
+	 * of credentials, strv environment of the programs that they name; string name of the
+	 * engine ("" = any), u8 endpoint is a program */
 	ENGINE_OPEN = 1,
 	ENGINE_OPENED,  /* struct engine_facts, in its order */
 	ENGINE_CREATE,  /* string name, string body */
@@ -39,6 +39,7 @@ enum {
 	ENGINE_TEXT_MAX = 400,          /* of a daemon's message that we repeat */
 	ENGINE_IMAGE_ENV_MAX = 512,
 	ENGINE_VOLUMES_MAX = 64,
+	ENGINE_REGISTRY_FILES_MAX = 8,
 	ENGINE_REGISTRY_ENV_MAX = 32,
 	ENGINE_STDERR_MAX = 4096,
 	ENGINE_WARNINGS_MAX = 16,

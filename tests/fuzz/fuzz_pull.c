@@ -45,26 +45,33 @@ check_report(const char *bytes, size_t size, size_t piece)
 }
 
 static void
-check_config(const char *bytes, size_t size)
+check_config(const char *bytes, size_t size, bool has_scopes)
 {
-	char path[64], place[] = "PATH=/proc/none";
-	struct hl_strv env;
+	char place[] = "PATH=/proc/none";
+	struct hl_strv files, env;
 	struct hl_buf header;
 	struct hl_err err = { 0 };
 	int fd = memfd_create("config", MFD_CLOEXEC);
 
 	if (fd < 0 || fchmod(fd, 0600) != 0 || hl_write_full(fd, bytes, size) != 0)
 		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	hl_strv_init(&files, 1);
+	hl_strv_addf(&files, "/proc/self/fd/%d", fd);
 	hl_strv_init(&env, 1);
 	hl_strv_add(&env, place);
-	const struct registry_source source = { path, &env, -1 };
-	int status = registry_auth(&source, "registry.example/tools:1", &header, &err);
+	const struct registry_source source = { .client = "docker",
+		.has_scopes = has_scopes,
+		.has_store = !has_scopes,
+		.files = &files,
+		.env = &env,
+		.watch = -1 };
+	int status = registry_auth(&source, "registry.example/team/tools:1", &header, &err);
 	HL_BUG_ON(status != 0 && err.code != HLB_64 && err.code != HLB_65);
 	HL_BUG_ON(status != 0 && header.len != 0);
 	for (size_t i = 0; i < header.len; i++)
 		HL_BUG_ON((unsigned char)header.data[i] <= ' ');
 	hl_buf_done_secret(&header);
+	hl_strv_done(&files);
 	hl_strv_done(&env);
 	close(fd);
 }
@@ -77,6 +84,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if ((data[0] & 1) == 0)
 		check_report((const char *)data + 1, size - 1, 1 + data[0] / 2U);
 	else
-		check_config((const char *)data + 1, size - 1);
+		check_config((const char *)data + 1, size - 1, (data[0] & 2) != 0);
 	return 0;
 }

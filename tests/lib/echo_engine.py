@@ -21,7 +21,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def version_string(self):
-        return "Docker/20.10.24 (linux)"
+        return os.environ.get("HL_ECHO_SERVER", "Docker/20.10.24 (linux)")
 
     def address_string(self):
         return "local"

@@ -19,6 +19,7 @@ podman_environment()
 {
 	export CONTAINERS_CONF=$docker_dir/etc/containers.conf
 	export CONTAINERS_STORAGE_CONF=$docker_dir/etc/storage.conf
+	export CONTAINERS_REGISTRIES_CONF=$docker_dir/etc/registries.conf
 }
 
 docker_client()
@@ -53,6 +54,12 @@ podman_configure()
 		graphroot = "$docker_data"
 		runroot = "$docker_dir/run"
 	Y
+	# The tests' own registries speak no TLS: docker takes that of the loopback by itself.
+	cat >"$docker_dir/etc/registries.conf" <<-Y
+		[[registry]]
+		location = "127.0.0.1"
+		insecure = true
+	Y
 	echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$docker_dir/etc/policy.json"
 	podman_private=$docker_dir/private
 	cat >"$podman_private" <<-Y
@@ -69,6 +76,8 @@ docker_up()
 	docker_data=$docker_dir/data
 	docker_kept=("$docker_data/vfs-containers" "$docker_data/libpod" "$docker_dir/run" "$docker_dir/tmp")
 	podman_configure
+	# One that was killed leaves it, and nobody behind it.
+	rm -f "$docker_socket"
 	(
 		podman_environment
 		cd "$docker_dir" || exit 1

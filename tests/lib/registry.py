@@ -4,7 +4,7 @@
 
 MODE is open, basic or token. The user is "puller"; its password, and the identity token that is given
 instead, come from the environment, as values that tests look for elsewhere. LOG has a line per request:
-method, path, and whether credentials were there and right.
+method, path, and whether credentials were there and right ("empty": a client that has none says so).
 
 Repositories: tools is the image; slow is the same and takes long; torn has a layer that is not what its
 digest says; alien is for another machine only; busy answers that it is overloaded.
@@ -117,6 +117,8 @@ class Handler(BaseHTTPRequestHandler):
             return "anonymous"
         if mode == "token":
             return "right" if given == "Bearer " + BEARER else "wrong"
+        if given == "Basic " + base64.b64encode(b":").decode():
+            return "empty"
         basic = "Basic " + base64.b64encode(f"puller:{password}".encode()).decode()
         return "right" if given == basic else "wrong"
 
@@ -179,9 +181,19 @@ class Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
+    def body(self):
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        pieces = []
+        while True:
+            piece = self.rfile.read(int(self.rfile.readline(), 16))
+            self.rfile.readline()
+            if not piece:
+                return b"".join(pieces)
+            pieces.append(piece)
+
     def do_POST(self):
-        length = int(self.headers.get("Content-Length", "0"))
-        self.token(parse_qs(self.rfile.read(length).decode()))
+        self.token(parse_qs(self.body().decode()))
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -2,7 +2,7 @@
 # up and has hl-test:1. What they serve is that image.
 #
 #	registry_up MODE	open, basic or token; sets registry (host:port) and registry_log
-#	registry_config DIR <<TEXT	a config.json, for DOCKER_CONFIG=DIR; $registry is put in for @
+#	registry_config DIR [NAME] <<TEXT	a config.json, for DOCKER_CONFIG=DIR; $registry is put in for @
 #	registry_down		ends all of them
 # shellcheck shell=bash
 # shellcheck disable=SC2034
@@ -28,8 +28,8 @@ registry_up()
 registry_config()
 {
 	mkdir -p "$1"
-	sed "s|@|$registry|g" >"$1/config.json"
-	chmod 600 "$1/config.json"
+	sed "s|@|$registry|g" >"$1/${2:-config.json}"
+	chmod 600 "$1/${2:-config.json}"
 }
 
 registry_down()

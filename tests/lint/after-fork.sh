@@ -27,10 +27,10 @@ check() {
 check build/launch/backends/local/child.o hl_raw_syscall
 check build/launch/base/raw.o
 # Behind fork(2), not clone(2): calls of signal-safety(7) only.
-check build/launch/base/peer_child.o __errno_location setsid dup2 dup3 syscall signal sigemptyset \
-	sigprocmask write execve _exit
-check build/obj/backends/docker/engine/service_child.o __errno_location setsid prctl getppid chdir dup2 dup3 \
-	syscall getpid signal sigemptyset sigprocmask execve write _exit
+for build in launch obj; do
+	check build/$build/base/child_become.o __errno_location setsid prctl getppid getpid chdir dup2 dup3 syscall \
+		signal sigemptyset sigprocmask write execve _exit
+done
 # The same beside the runner's loop: texts are looked at, nothing else of libc is called.
 check build/musl/base/raw.o
 for part in child supervisor; do

@@ -3,8 +3,8 @@
 # credentials, with credentials of the caller's own, which are seen by nobody but the engine.
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=../lib/docker.sh
-. "$ROOT/tests/lib/docker.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
 # shellcheck source=../lib/registry.sh
 . "$ROOT/tests/lib/registry.sh"
 docker_begin
@@ -14,7 +14,16 @@ chmod 777 "$TMP/work.root"
 
 export HL_REGISTRY_PASSWORD=canary-password-5d1 HL_REGISTRY_IDENTITY=canary-identity-7e2
 pair=$(printf 'puller:%s' "$HL_REGISTRY_PASSWORD" | base64 -w0)
-unset DOCKER_CONFIG
+unset DOCKER_CONFIG REGISTRY_AUTH_FILE XDG_CONFIG_HOME
+export XDG_RUNTIME_DIR=$TMP/runtime
+# What a registry answers, podman tells in words only, within a report that it has begun.
+denied=HLB-63 server='Docker/20.10.24 (linux)'
+store() { echo "\"credsStore\": \"$1\""; }
+if [ "$ENGINE" = podman ]; then
+	denied=HLB-46 server='Libpod/4.3.1 (linux)'
+	# Its client asks no program for all registries.
+	store() { echo "\"credHelpers\": {\"@\": \"$1\"}"; }
+fi
 
 # image REPOSITORY PULL [MORE]: a policy that wants that one; $file is its file
 image() {
@@ -33,7 +42,7 @@ forget() { docker_cli image rm -f "$@" >/dev/null 2>&1; }
 advice_of() {
 	case $1 in
 	HLB-45) echo 'pull it by hand' ;;
-	HLB-46 | *63*) echo 'docker login' ;;
+	HLB-46 | *63*) echo "$ENGINE login" ;;
 	HLB-64) echo '[Mm]end it' ;;
 	HLB-65) echo "(say 'docker-credential-|install it|Try it by hand)" ;;
 	*) echo "no advice is known for $1" ;;
@@ -92,14 +101,14 @@ status_is "by digest" 0 run -- true
 like "by digest: explain says it" "$(as root "$LAUNCH" explain --policy "$file" -- true)" "$digest"
 wrong=sha256:$(printf '%064d' 7)
 image "$registry/tools@$wrong" missing
-fails "a digest that the registry does not have" HLB-63 run -- true
+fails "a digest that the registry does not have" "$denied" run -- true
 forget "$registry/tools@$digest" "$tools" hl-other:1
 
 # --- what fails
 image "$registry/tools:2" missing
-fails "no such tag" HLB-63 run -- true
+fails "no such tag" "$denied" run -- true
 image "$registry/none:1" missing
-fails "no such repository" HLB-63 run -- true
+fails "no such repository" "$denied" run -- true
 image "$registry/alien:1" missing
 fails "an image for another machine: an error in a report that began well" HLB-46 run -- true
 image "$registry/torn:1" missing
@@ -180,7 +189,7 @@ P
 chmod 755 "$TMP/programs/docker-credential-hltest"
 answer() { printf '%s\n' "$1" >"$TMP/programs/answer"; }
 keeper() { PATH=$TMP/programs:$PATH OPENAI_API_KEY=canary-key-9 DOCKER_CONFIG=$config run "$@"; }
-registry_config "$config" <<<'{"credsStore": "hltest", "auths": {"@": {}}}'
+registry_config "$config" <<<"{$(store hltest), \"auths\": {\"@\": {}}}"
 answer "printf '{\"ServerURL\":\"%s\",\"Username\":\"puller\",\"Secret\":\"$HL_REGISTRY_PASSWORD\"}' \"\$server\""
 status_is "the program for all" 0 keeper -- true
 is "it is asked as its protocol says" "$(cat "$TMP/programs/asked")" "get $registry"
@@ -199,9 +208,23 @@ for bad in 'echo secret-words; exit 1' 'echo {' 'echo "[1]"' 'echo "{\"Username\
 	fails "a program that answers badly: $bad" HLB-65 keeper -- true
 	unlike "its words are not told" "$out" 'secret-words'
 done
-registry_config "$config" <<<'{"credsStore": "hltest-none"}'
+# One that asks a person, when both who wait for it are killed.
+answer "echo \$\$ >'$TMP/programs/pid'; exec sleep 60"
+PATH=$TMP/programs:$PATH DOCKER_CONFIG=$config as_exec root env -u HL_REGISTRY_PASSWORD -u HL_REGISTRY_IDENTITY \
+	"$LAUNCH" --policy "$file" -- true >"$TMP/out" 2>&1 &
+launcher=$!
+wait_until 20 test -s "$TMP/programs/pid" || fail "a program is asked" "$(cat "$TMP/out")"
+asked=$(cat "$TMP/programs/pid")
+is "a program is asked" "$(tr '\0' ' ' <"/proc/$asked/cmdline")" 'sleep 60 '
+helper=$(pgrep -P "$launcher" -x hl-engine)
+kill -STOP "$helper"
+kill -9 "$launcher" "$helper"
+wait "$launcher" 2>/dev/null
+is_gone() { ! kill -0 "$asked" 2>/dev/null; }
+if wait_until 10 is_gone; then pass "both killed: it ends with them"; else fail "both killed: it ends with them" "$(ps -p "$asked")"; fi
+registry_config "$config" <<<"{$(store hltest-none)}"
 fails "a program that is not there" HLB-65 keeper -- true
-registry_config "$config" <<<'{"credsStore": "hltest"}'
+registry_config "$config" <<<"{$(store hltest)}"
 answer "printf '{\"ServerURL\":\"%s\",\"Username\":\"puller\",\"Secret\":\"$HL_REGISTRY_PASSWORD\"}' \"\$server\""
 # A program that others, or a command in a sandbox, could have put there.
 not_run() {
@@ -217,12 +240,57 @@ not_run "a program that is somebody else's"
 chown 0 "$TMP/programs/docker-credential-hltest"
 mkdir -p "$TMP/work.root/bin"
 cp -p "$TMP/programs/docker-credential-hltest" "$TMP/work.root/bin/docker-credential-hlwork"
-registry_config "$config" <<<'{"credsStore": "hlwork"}'
+registry_config "$config" <<<"{$(store hlwork)}"
 PATH=$TMP/work.root/bin:$PATH not_run "a program in a directory that the sandbox writes"
-registry_config "$config" <<<'{"credsStore": "hltest"}'
+registry_config "$config" <<<"{$(store hltest)}"
 status_is "it is run where nobody else can write (sibling)" 0 keeper -- true
 forget "$tools"
 rm -rf "$TMP/programs/answer" "$TMP/work.root/bin"
+
+# --- what podman login writes, where docker's client looks for nothing
+other=$(printf puller:no | base64 -w0)
+# finds NAME FILE VARIABLE=VALUE...: those of FILE, which a caller with these variables has
+finds() {
+	local name=$1 place=$2 verdict=right
+	shift 2
+	[ "$ENGINE" = podman ] || verdict='anonymous'
+	mkdir -p "$(dirname "$place")"
+	registry_config "$(dirname "$place")" "$(basename "$place")" <<<'{"auths": {"@": {"auth": "'"$other"'"}, "@/tools": {"auth": "'"$pair"'"}}}'
+	: >"$registry_log"
+	status_is "$name" "$([ "$ENGINE" = podman ] && echo 0 || echo 125)" run_with "$@"
+	like "$name: they were used" "$(cat "$registry_log")" " $verdict\$"
+	unlike "$name: those of the part, which is nearer" "$(cat "$registry_log")" ' wrong$'
+	rm -f "$place"
+	forget "$tools"
+}
+run_with() { as root env -u HL_REGISTRY_PASSWORD -u HL_REGISTRY_IDENTITY "$@" "$LAUNCH" --policy "$file" -- true; }
+finds "REGISTRY_AUTH_FILE" "$TMP/named.json" "REGISTRY_AUTH_FILE=$TMP/named.json"
+finds "the runtime directory" "$TMP/runtime/containers/auth.json"
+finds "XDG_CONFIG_HOME" "$TMP/xdg/containers/auth.json" "XDG_CONFIG_HOME=$TMP/xdg"
+finds "the home" "$TMP/home.root/.config/containers/auth.json"
+registry_config "$TMP/home.root/.docker" <<<'{"auths": {"@": {"auth": "'"$pair"'"}}}'
+: >"$registry_log"
+status_is "docker's file, which both ask" 0 run -- true
+like "docker's file: they were used" "$(cat "$registry_log")" ' right$'
+forget "$tools"
+fails "a file that is named is the only one" 'HLB-(63|46)' run_with "$([ "$ENGINE" = podman ] && echo REGISTRY_AUTH_FILE || echo DOCKER_CONFIG)=$TMP/none"
+rm -rf "$TMP/home.root/.docker"
+if [ "$ENGINE" = podman ]; then
+	registry_config "$TMP" part.json <<<'{"auths": {"@/other": {"auth": "'"$pair"'"}}}'
+	: >"$registry_log"
+	fails "those of another part are not sent" HLB-46 run_with "REGISTRY_AUTH_FILE=$TMP/part.json"
+	unlike "those of another part: to nobody" "$(cat "$registry_log")" 'right|wrong'
+	own=$(grep -v '^docker:' "$file" | policy own)
+	registry_config "$TMP" part.json <<<'{"auths": {"@/tools": {"auth": "'"$pair"'"}}}'
+	if "$podman_private" true 2>/dev/null; then
+		status_is "a service of the run's own pulls with them" 0 as root env "REGISTRY_AUTH_FILE=$TMP/part.json" \
+			"$podman_private" "$LAUNCH" --policy "$own" -- true
+		forget "$tools"
+		fails "and without them does not (sibling)" HLB-46 as root "$podman_private" "$LAUNCH" --policy "$own" -- true
+	else
+		skip "a service of the run's own pulls" "there can be no mount namespace here"
+	fi
+fi
 
 # --- who gets them, and what is repeated of them
 mkdir "$TMP/echo"
@@ -231,7 +299,7 @@ chmod 644 "$TMP/echo/engine.py"
 chown 65534 "$TMP/echo"
 # echo_engine NAME USER [OTHER]
 echo_engine() {
-	HL_ECHO=$said setpriv --reuid "$2" --clear-groups \
+	HL_ECHO=$said HL_ECHO_SERVER=$server setpriv --reuid "$2" --clear-groups \
 		/usr/bin/python3 "$TMP/echo/engine.py" "$TMP/echo/$1" "$TMP/echo/$1.log" "${@:3}" 2>"$TMP/echo/$1.err" &
 	echo_pid=$!
 	wait_until 10 test -S "$TMP/echo/$1" || fail "an engine that repeats" "$(cat "$TMP/echo/$1.err")"
@@ -255,6 +323,7 @@ like "an engine of-root: why nothing is told" "$out" 'withheld'
 said=
 echo_engine of-nobody 65534
 pulls of-nobody none
+like "an engine of-nobody: what it did not get, and why" "$out" "credentials were withheld: the engine's socket is neither"
 echo_engine that-swaps 65534 "$docker_socket"
 : >"$registry_log"
 status_is "an engine that changes what its name means" 125 with_engine "$TMP/policy/echo-that-swaps.yaml" -- true
@@ -270,7 +339,7 @@ bad() {
 	unlike "$1: its content is not told" "$out" canary
 }
 for text in '{' '[]' '{"auths": []}' '{"auths": {"@": "canary"}}' '{"auths": {"@": {"auth": "canary"}}}' \
-	'{"auths": {"@": {"auth": 5}}}' '{"auths": {}, "auths": {}}' '{"credsStore": "../canary"}' \
+	'{"auths": {"@": {"auth": 5}}}' '{"auths": {}, "auths": {}}' "{$(store ../canary)}" \
 	'{"credHelpers": {"@": ["canary"]}}' '{"credHelpers": "canary"}'; do
 	registry_config "$config" <<<"$text"
 	bad "config.json: $text"
@@ -302,7 +371,7 @@ registry_config "$config" <<<'{"auths": {"@": {"auth": "'"$pair"'"}}}'
 good "a password, traded for a token"
 PATH=$TMP/programs:$PATH
 answer "printf '{\"Username\":\"<token>\",\"Secret\":\"$HL_REGISTRY_IDENTITY\"}'"
-registry_config "$config" <<<'{"credsStore": "hltest"}'
+registry_config "$config" <<<"{$(store hltest)}"
 good "an identity token of a program's"
 
 # --- nobody sees them: argv of every process and what a sandbox shows, while one that has pulled runs

@@ -93,6 +93,10 @@ status_is "no engine at a socket that is named" 125 as root "$LAUNCH" --policy "
 like "is not replaced by a service" "$out" 'HLB-40'
 export CONTAINER_HOST=unix://$docker_socket
 status_is "a socket that CONTAINER_HOST names" 0 as root "$LAUNCH" --policy "$own" -- true
+CONTAINER_HOST=tcp://me:canary-p4@127.0.0.1:9
+status_is "an address of another kind in CONTAINER_HOST" 125 as root "$LAUNCH" --policy "$own" -- true
+like "says what is taken" "$(tr '\n' ' ' <<<"$out")" 'HLC-51.*a unix socket of this host only.*let it say unix://'
+unlike "and does not repeat what it says" "$out" 'canary-p4'
 unset CONTAINER_HOST
 echo 'nonsense = [' >"$docker_dir/etc/storage.conf"
 status_is "a service that cannot start" 125 run -- true

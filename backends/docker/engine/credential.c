@@ -5,14 +5,12 @@
  * standard error is nobody's to read.
  */
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +32,7 @@ static const char not_found[] = "credentials not found in native keychain";
 struct program {
 	char path[PATH_TEXT_MAX];
 	pid_t pid;
-	int in, out; /* -1 = closed */
+	int pidfd, in, out; /* -1 = closed */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -81,69 +79,35 @@ find_program(const struct hl_strv *env, const char *name, char path[PATH_TEXT_MA
 }
 
 static int
-set_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t all, none;
-
-	sigfillset(&all);
-	sigemptyset(&none);
-	int failed = posix_spawnattr_setflags(attributes,
-	    POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-	failed |= posix_spawnattr_setsigdefault(attributes, &all);
-	failed |= posix_spawnattr_setsigmask(attributes, &none);
-	return failed;
-}
-
-static int
-spawn(struct program *program, const struct hl_strv *env, const int in[2], const int out[2])
+start(struct program *program, const struct hl_strv *env, struct hl_err *err)
 {
 	char *const nothing[] = { NULL };
 	char verb[] = "get";
 	char *const argv[] = { program->path, verb, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, result = -1;
 
-	if (posix_spawn_file_actions_init(&actions) != 0)
-		return ENOMEM;
-	if (posix_spawnattr_init(&attributes) != 0) {
-		posix_spawn_file_actions_destroy(&actions);
-		return ENOMEM;
+	if (pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0) {
+		const int fds[] = { in[0], out[1], -1 };
+		const struct hl_child child = {
+			.path = program->path,
+			.argv = argv,
+			.envp = env != NULL && env->len > 0 ? env->v : nothing,
+			.dir = "/",
+			.fds = fds,
+			.fds_len = HL_ARRAY_SIZE(fds),
+			.has_session = true,
+			/* It waits for nobody then, and may ask a person. */
+			.death_signal = SIGKILL,
+		};
+		result = hl_child_start(&child, &program->pid, &program->pidfd);
 	}
-	int failed = posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-	failed |= posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-	failed |= posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	failed |= posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-	failed |= posix_spawn_file_actions_addchdir_np(&actions, "/");
-	failed |= set_attributes(&attributes);
-	if (failed == 0)
-		failed = posix_spawn(&program->pid, program->path, &actions, &attributes, argv,
-		    env != NULL && env->len > 0 ? env->v : nothing);
-	else
-		failed = ENOMEM;
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return failed;
-}
-
-static int
-start(struct program *program, const struct hl_strv *env, struct hl_err *err)
-{
-	int in[2] = { -1, -1 }, out[2] = { -1, -1 };
-	int failed = EMFILE;
-
-	if (pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0)
-		failed = spawn(program, env, in, out);
+	if (result != 0)
+		hl_err_sys(err, HLB_65, "cannot start '%s'", program->path);
 	hl_close_ptr(&in[0]);
 	hl_close_ptr(&out[1]);
 	program->in = in[1];
 	program->out = out[0];
-	if (failed == 0)
-		return 0;
-	program->pid = 0;
-	hl_close_ptr(&program->in);
-	hl_close_ptr(&program->out);
-	errno = failed;
-	return hl_err_sys(err, HLB_65, "cannot start '%s'", program->path);
+	return result;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -208,12 +172,12 @@ static int
 end(struct program *program, bool is_forced)
 {
 	int status = -1;
-	int pidfd HL_AUTO_FD = (int)syscall(SYS_pidfd_open, program->pid, 0);
 
 	hl_close_ptr(&program->in);
 	hl_close_ptr(&program->out);
-	if (is_forced || pidfd < 0 || wait_for(pidfd, -1, hl_now_mono_ms() + END_MS) != 1)
+	if (is_forced || wait_for(program->pidfd, -1, hl_now_mono_ms() + END_MS) != 1)
 		kill(-program->pid, SIGKILL);
+	hl_close_ptr(&program->pidfd);
 	while (waitpid(program->pid, &status, 0) < 0) {
 		if (errno != EINTR)
 			return -1;
@@ -232,23 +196,26 @@ says_not_found(const struct hl_buf *out)
 }
 
 int
-credential_get(const struct registry_source *source, const char *name, const char *server,
+credential_get(const struct registry_source *source, const struct credential_want *want,
     struct hl_buf *out, struct hl_err *err)
 {
-	struct program program = { .in = -1, .out = -1 };
+	struct program program = { .pidfd = -1, .in = -1, .out = -1 };
 
-	if (!find_program(source->env, name, program.path)) {
+	if (!find_program(source->env, want->name, program.path)) {
 		hl_err_set(err, HLB_65,
-		    "'docker-credential-%s', which '%s' names, is at no safe place of PATH", name,
-		    source->path);
+		    "'docker-credential-%s', which '%s' names, is at no safe place of PATH",
+		    want->name, want->file);
 		return hl_err_help(err,
 		    "install it where only root or you can write, and no sandbox; or take it out of that file: then a pull is anonymous");
 	}
 	int talked = start(&program, source->env, err);
 	if (talked == 0)
-		talked = talk(source, &program, server, out, err);
-	if (program.pid == 0)
+		talked = talk(source, &program, want->server, out, err);
+	if (program.pid == 0) {
+		hl_close_ptr(&program.in);
+		hl_close_ptr(&program.out);
 		return -1;
+	}
 	int status = end(&program, talked != 0);
 	if (talked != 0)
 		return -1;
@@ -257,8 +224,8 @@ credential_get(const struct registry_source *source, const char *name, const cha
 	if (says_not_found(out))
 		return 0;
 	/* Its own words may be anything, a secret too. */
-	hl_err_set(err, HLB_65, "'docker-credential-%s' has no credentials to give for '%s'", name,
-	    server);
+	hl_err_set(err, HLB_65, "'docker-credential-%s' has no credentials to give for '%s'",
+	    want->name, want->server);
 	return hl_err_help(err, "say 'docker-credential-%s get' with '%s' as its input to see why",
-	    name, server);
+	    want->name, want->server);
 }

@@ -16,6 +16,8 @@ static const struct dialect dialects[] = {
 	    .condition = "next-exit",
 	    .waits_first = true,
 	    .at_once = "",
+	    .has_scopes = false,
+	    .has_store = true,
 	    .compare = inspect_compare,
 	},
 	{
@@ -25,6 +27,8 @@ static const struct dialect dialects[] = {
 	    .condition = "not-running",
 	    .waits_first = false,
 	    .at_once = "&timeout=0",
+	    .has_scopes = true,
+	    .has_store = false,
 	    .compare = inspect_compare_podman,
 	},
 };

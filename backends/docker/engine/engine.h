@@ -74,6 +74,9 @@ struct dialect {
 	const char *condition;
 	bool waits_first;
 	const char *at_once; /* of a forced removal: podman asks first, by a signal, for 10 s */
+	/* What its client takes of a file of credentials. */
+	bool has_scopes; /* keys of "auths" may be parts of a registry: "host/team" */
+	bool has_store;  /* "credsStore" */
 	int (*compare)(json_t *asked, const json_t *kept, struct hl_err *err);
 };
 
@@ -166,22 +169,6 @@ int service_start(struct engine *engine, const char *program, struct hl_err *err
 void service_explain(const struct engine *engine, struct hl_err *err);
 void service_end(struct engine *engine);
 
-/* service_child.c */
-struct service_child {
-	const char *program;
-	int fds[5]; /* nothing, nothing, its log, its socket, and how starting it failed */
-	pid_t parent;
-	char *const *argv, *const *envp;
-	char *pid_digits; /* of LISTEN_PID in envp, SERVICE_PID_DIGITS long */
-};
-
-enum {
-	SERVICE_PID_DIGITS = 10
-};
-
-/* Never returns. */
-void service_become(const struct service_child *child) __attribute__((noreturn));
-
 /* ------------------------------------------------------------------------------------------------
  * image.c, container.c, attach.c: the steps
  */
@@ -195,11 +182,11 @@ struct image_facts {
 };
 
 struct image_want {
-	const char *image;                  /* "" = only the engine */
-	unsigned pull;                      /* enum plan_pull */
-	const char *registry_config;        /* the caller's config.json, "" = none */
-	const struct hl_strv *registry_env; /* for the programs that it names */
-	const char *engine;                 /* name, "" = any */
+	const char *image;                    /* "" = only the engine */
+	unsigned pull;                        /* enum plan_pull */
+	const struct hl_strv *registry_files; /* of the caller's credentials, in order */
+	const struct hl_strv *registry_env;   /* for the programs that they name */
+	const char *engine;                   /* name, "" = any */
 };
 
 int image_open(struct engine *engine, const struct image_want *want, struct image_facts *ret_facts,

@@ -120,34 +120,44 @@ tells_secret(const char *header, const char *words)
 	return tells;
 }
 
+static int
+put_advice(const struct pull *pull, bool is_denied, struct hl_err *err)
+{
+	bool is_hub = strcmp(pull->registry, "docker.io") == 0;
+
+	if (!pull->is_trusted)
+		return hl_err_help(err,
+		    "credentials were withheld: the engine's socket is neither root's nor yours; name one that is, or pull the image by hand");
+	return hl_err_help(err, "look at the %s; if it is private, say '%s login%s%s' as this user",
+	    is_denied ? "name and the tag" : "name, the network and the engine's disk",
+	    pull->engine->dialect->name, is_hub ? "" : " ", is_hub ? "" : pull->registry);
+}
+
 /* What a registry says to the engine comes as the status of its answer, when it has not begun to
- * report. */
+ * report; of what comes after that an engine may say the number (podman does not, and begins at
+ * once), and its words are not for us to understand. */
 static int
 judge(const struct pull *pull, bool is_whole, long status, struct hl_err *err)
 {
 	const struct pull_stream *stream = &pull->stream;
 	const char *words = stream->has_error ? stream->error : stream->refusal;
-	char safe[ENGINE_TEXT_MAX];
+	char safe[ENGINE_TEXT_MAX], number[32] = "";
 
 	if (status == 200 && !is_whole)
 		return hl_err_set(err, HLB_43, "the engine's report of the pull is malformed");
 	if (status == 200 && !stream->has_error)
 		return 0;
+	if (status == 200)
+		status = stream->error_code;
 	if (pull->credentials != NULL && tells_secret(pull->credentials, words))
 		words = "its words are withheld, they hold credentials";
 	api_safe_text(words, strlen(words), safe);
 	bool is_denied = status == 401 || status == 403 || status == 404;
-	hl_err_set(err, is_denied ? HLB_63 : HLB_46, "cannot pull '%.120s': %s (status %ld)",
-	    pull->image, safe[0] != '\0' ? safe : "no reason given", status);
-	if (!is_denied)
-		return -1;
-	if (!pull->is_trusted)
-		return hl_err_help(err,
-		    "no credentials were sent: the engine's socket is neither root's nor yours");
-	bool is_hub = strcmp(pull->registry, "docker.io") == 0;
-	return hl_err_help(err,
-	    "look at the name and the tag; if it is private, say 'docker login%s%s' as this user",
-	    is_hub ? "" : " ", is_hub ? "" : pull->registry);
+	if (status != 0)
+		snprintf(number, sizeof(number), " (status %ld)", status);
+	hl_err_set(err, is_denied ? HLB_63 : HLB_46, "cannot pull '%.120s': %s%s", pull->image,
+	    safe[0] != '\0' ? safe : "no reason given", number);
+	return put_advice(pull, is_denied, err);
 }
 
 static int
@@ -178,8 +188,12 @@ ask(struct pull *pull, const char *header, struct hl_err *err)
 int
 image_pull(struct engine *engine, const struct image_want *want, struct hl_err *err)
 {
-	struct registry_source source = { want->registry_config, want->registry_env,
-		engine->control };
+	struct registry_source source = { .client = engine->dialect->name,
+		.has_scopes = engine->dialect->has_scopes,
+		.has_store = engine->dialect->has_store,
+		.files = want->registry_files,
+		.env = want->registry_env,
+		.watch = engine->control };
 	HL_AUTO(hl_buf_done_secret) struct hl_buf value = { 0 }, header = { 0 };
 	struct pull *pull HL_AUTO_FREE = calloc(1, sizeof(*pull));
 
@@ -189,7 +203,7 @@ image_pull(struct engine *engine, const struct image_want *want, struct hl_err *
 	pull->image = want->image;
 	pull->is_trusted = is_trusted(engine);
 	if (!pull->is_trusted)
-		source.path = "";
+		source.files = NULL;
 	if (registry_auth(&source, want->image, &value, err) < 0 ||
 	    !reference_registry(want->image, pull->registry))
 		return -1;

@@ -40,6 +40,7 @@ struct pull_stream {
 	bool is_malformed, has_error;
 	/* As the engine wrote them, cut: not safe for a terminal. */
 	char error[ENGINE_TEXT_MAX];   /* why the pull failed */
+	long error_code;               /* as a status of HTTP, 0 = it does not say */
 	char refusal[ENGINE_TEXT_MAX]; /* of an answer that is no report: why there is none */
 	struct pull_layer layers[PULL_LAYERS_MAX];
 	size_t layers_len;
@@ -64,6 +65,9 @@ void pull_stream_sum(const struct pull_stream *stream, struct pull_sum *ret_sum)
 /* Of "registry.example:5000/tools:1" the first part; of a name without a registry "docker.io".
  * false: it is longer than a host's name. */
 bool reference_registry(const char *image, char registry[REGISTRY_HOST_MAX + 1]) HL_MUST_CHECK;
+/* "registry.example:5000/team/tools", also of "docker.io/library/busybox" that is written in short;
+ * NULL = no memory, or the registry is too long. The caller frees it. */
+char *reference_name(const char *image) HL_MUST_CHECK;
 /* Whether a and b are names in one repository, however they are tagged: "busybox" and
  * "docker.io/library/busybox:1" are. */
 bool reference_is_same_repository(const char *a, const char *b);
@@ -72,20 +76,27 @@ bool reference_is_same_repository(const char *a, const char *b);
  * registry.c: the caller's configuration
  */
 struct registry_source {
-	const char *path;          /* of config.json; "" = none is looked for */
-	const struct hl_strv *env; /* NAME=VALUE: all that a program that keeps credentials gets */
-	int watch;                 /* its hang-up ends the wait for that program; -1 = none */
+	const char *client;          /* whose files they are: "docker" */
+	bool has_scopes, has_store;  /* struct dialect */
+	const struct hl_strv *files; /* the first that has credentials is used; NULL = none */
+	const struct hl_strv *env;   /* NAME=VALUE: all that a program that keeps them gets */
+	int watch;                   /* its hang-up ends the wait for that program; -1 = none */
 };
 
-/* The value of X-Registry-Auth for the image's registry, "" when there are no credentials for it.
- * The caller releases it with hl_buf_done_secret(), also after a failure. HLB-64: the file cannot
- * be used; HLB-65: the program that it names does not say them. */
+/* The value of X-Registry-Auth for the image, "" when there are no credentials for it. The caller
+ * releases it with hl_buf_done_secret(), also after a failure. HLB-64: a file cannot be used;
+ * HLB-65: the program that it names does not say them. */
 int registry_auth(const struct registry_source *source, const char *image,
     struct hl_buf *ret_header, struct hl_err *err) HL_MUST_CHECK;
 
 /* credential.c: asks docker-credential-NAME. 1: out has its answer; 0: it has none for this
  * server; -1: HLB-65. */
-int credential_get(const struct registry_source *source, const char *name, const char *server,
+struct credential_want {
+	const char *name, *server;
+	const char *file; /* which names it */
+};
+
+int credential_get(const struct registry_source *source, const struct credential_want *want,
     struct hl_buf *out, struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------

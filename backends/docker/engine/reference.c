@@ -3,6 +3,7 @@
  * dot or a colon in it or is "localhost"; without one it is docker.io, where a name without a
  * folder is in library/.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/docker/engine/pull.h"
@@ -54,12 +55,31 @@ repository(const char *image, bool is_hub, size_t *ret_len)
 
 	if (colon != NULL)
 		len = (size_t)(colon - name);
-	if (is_hub && len > strlen("library/") && strncmp(name, "library/", 8) == 0) {
+	if (is_hub && len > strlen("library/") && strncmp(name, "library/", 8) == 0 &&
+	    memchr(name + 8, '/', len - 8) == NULL) {
 		name += 8;
 		len -= 8;
 	}
 	*ret_len = len;
 	return name;
+}
+
+char *
+reference_name(const char *image)
+{
+	char registry[REGISTRY_HOST_MAX + 1];
+	size_t len;
+	char *full = NULL;
+
+	if (!reference_registry(image, registry))
+		return NULL;
+	bool is_hub = strcmp(registry, hub) == 0;
+	const char *name = repository(image, is_hub, &len);
+	bool is_library = is_hub && memchr(name, '/', len) == NULL;
+	if (asprintf(&full, "%s/%s%.*s", registry, is_library ? "library/" : "", (int)len, name) <
+	    0)
+		return NULL;
+	return full;
 }
 
 bool

@@ -1,9 +1,9 @@
 /*
- * Credentials for a registry, from where the engine's own client keeps them: ~/.docker/config.json,
- * or a program that it names. Of that file only "auths", "credHelpers" and "credsStore" are read:
- * its proxies, headers and plug-ins have no part in a sandbox. No file, and no entry for the
- * registry, is an anonymous pull; a file that cannot be understood is an error, because the pull
- * that it would have allowed fails with another cause.
+ * Credentials for a registry, from where the engine's own client keeps them: a file such as
+ * ~/.docker/config.json or podman's auth.json, or a program that it names. Of a file only "auths",
+ * "credHelpers" and "credsStore" are read: its proxies, headers and plug-ins have no part in a
+ * sandbox. No file, and no entry for the registry, is an anonymous pull; a file that cannot be
+ * understood is an error, because the pull that it would have allowed fails with another cause.
  *
  * No message here repeats what the file holds but names of members, registries and programs.
  */
@@ -21,8 +21,10 @@
 
 #include "base/banned.h"
 
-/* What docker.io is called where credentials are kept. */
+/* What docker calls docker.io where it keeps credentials. */
 #define HUB_KEY "https://index.docker.io/v1/"
+
+static const char *const hub_hosts[] = { "docker.io", "index.docker.io", "registry-1.docker.io" };
 
 struct credentials {
 	const char *username, *password, *identity_token, *registry_token; /* NULL = none */
@@ -30,7 +32,9 @@ struct credentials {
 
 struct asked {
 	const struct registry_source *source;
+	const char *file;                     /* the one that is read */
 	const char *key;                      /* HUB_KEY, or the registry itself */
+	const char *name;                     /* of the image, without a tag */
 	char registry[REGISTRY_HOST_MAX + 1]; /* for messages */
 	struct hl_buf *out;
 };
@@ -51,10 +55,10 @@ wipe_and_free(void *bytes)
 static int
 bad_file(const struct asked *asked, const char *why, struct hl_err *err)
 {
-	hl_err_set(err, HLB_64, "'%s' %s", asked->source->path, why);
+	hl_err_set(err, HLB_64, "'%s' %s", asked->file, why);
 	return hl_err_help(err,
-	    "mend it, or remove it and say 'docker login %s' again; without it a pull is anonymous",
-	    asked->registry);
+	    "mend it, or remove it and say '%s login %s' again; without it a pull is anonymous",
+	    asked->source->client, asked->registry);
 }
 
 /* It says which programs are run. */
@@ -78,40 +82,63 @@ why_unsafe(int fd)
 static int
 read_file(const struct asked *asked, struct hl_buf *text, struct hl_err *err)
 {
-	int fd HL_AUTO_FD = open(asked->source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd HL_AUTO_FD = open(asked->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (fd < 0)
-		return hl_err_sys(err, HLB_64, "cannot open '%s'", asked->source->path);
+		return hl_err_sys(err, HLB_64, "cannot open '%s'", asked->file);
 	const char *why = why_unsafe(fd);
 	if (why != NULL)
 		return bad_file(asked, why, err);
-	return hl_read_file(fd, text, asked->source->path, HLB_64, err) == 0 ? 1 : -1;
+	return hl_read_file(fd, text, asked->file, HLB_64, err) == 0 ? 1 : -1;
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Keys: "registry.example:5000", and from older clients "https://registry.example:5000/v1/"
+ * Keys: "registry.example:5000", from older clients "https://registry.example:5000/v1/", and by
+ * podman "registry.example:5000/team" for a part of that registry
  */
-static bool
-is_key_of(const char *key, const char *wanted)
+static const char *
+skip_scheme(const char *key)
 {
 	static const char *const schemes[] = { "https://", "http://" };
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(schemes); i++) {
 		size_t len = strlen(schemes[i]);
-		key += strncmp(key, schemes[i], len) == 0 ? len : 0;
-		wanted += strncmp(wanted, schemes[i], len) == 0 ? len : 0;
+		if (strncmp(key, schemes[i], len) == 0)
+			return key + len;
 	}
-	size_t len = strcspn(key, "/");
-	return len == strcspn(wanted, "/") && len > 0 && memcmp(key, wanted, len) == 0;
+	return key;
+}
+
+static bool
+is_hub(const char *host, size_t len)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(hub_hosts); i++) {
+		if (strlen(hub_hosts[i]) == len && memcmp(hub_hosts[i], host, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_key_of(const struct asked *asked, const char *key)
+{
+	const char *host = skip_scheme(key), *wanted = skip_scheme(asked->key);
+	size_t len = strcspn(host, "/"), wanted_len = strcspn(wanted, "/");
+
+	if (asked->source->has_scopes && host == key && host[len] != '\0')
+		return false; /* of a part of it, which is another one or was found before */
+	if (asked->source->has_scopes && is_hub(host, len) && is_hub(wanted, wanted_len))
+		return true;
+	return len == wanted_len && len > 0 && memcmp(host, wanted, len) == 0;
 }
 
 /* As it is written, else the first that means the same. NULL = none. */
 static json_t *
-find_entry(json_t *entries, const char *wanted)
+find_entry(const struct asked *asked, json_t *entries)
 {
-	json_t *entry = json_object_get(entries, wanted);
+	json_t *entry = json_object_get(entries, asked->key);
 	const char *key;
 	json_t *value;
 
@@ -119,10 +146,33 @@ find_entry(json_t *entries, const char *wanted)
 		return entry;
 	json_object_foreach(entries, key, value)
 	{
-		if (is_key_of(key, wanted))
+		if (is_key_of(asked, key))
 			return value;
 	}
 	return NULL;
+}
+
+/* That of the image's own name, else of the nearest that it is part of, up to the registry. */
+static json_t *
+find_scoped(const struct asked *asked, json_t *entries)
+{
+	json_t *found = NULL, *value;
+	size_t found_len = strlen(asked->registry);
+	const char *key;
+
+	if (!asked->source->has_scopes)
+		return find_entry(asked, entries);
+	json_object_foreach(entries, key, value)
+	{
+		size_t len = strlen(key);
+		bool is_part = strncmp(asked->name, key, len) == 0 &&
+			       (asked->name[len] == '\0' || asked->name[len] == '/');
+		if (!is_part || len <= found_len)
+			continue;
+		found = value;
+		found_len = len;
+	}
+	return found != NULL ? found : find_entry(asked, entries);
 }
 
 /* A member that is missing or null is NULL in *ret; false: it is of another type. */
@@ -286,7 +336,8 @@ ask_program(const struct asked *asked, const char *name, struct hl_err *err)
 	if (!is_program_name(name))
 		return bad_file(asked, "names a program for credentials in a way that is no name",
 		    err);
-	int has = credential_get(asked->source, name, asked->key, &answer, err);
+	const struct credential_want want = { name, asked->key, asked->file };
+	int has = credential_get(asked->source, &want, &answer, err);
 	return has > 0 ? take_answer(asked, name, &answer, err) : has;
 }
 
@@ -305,16 +356,33 @@ take_config(const struct asked *asked, json_t *config, struct hl_err *err)
 		return bad_file(asked, "has 'auths' that is no object", err);
 	if (!get_member(config, "credHelpers", JSON_OBJECT, &helpers))
 		return bad_file(asked, "has 'credHelpers' that is no object", err);
-	if (!get_text(config, "credsStore", &store))
+	if (asked->source->has_store && !get_text(config, "credsStore", &store))
 		return bad_file(asked, "has 'credsStore' that is no name", err);
-	json_t *helper = find_entry(helpers, asked->key);
+	json_t *helper = find_entry(asked, helpers);
 	if (helper != NULL && !json_is_string(helper))
 		return bad_file(asked, "has an entry in 'credHelpers' that is no name", err);
 	program = helper != NULL ? json_string_value(helper) : store;
 	if (program != NULL)
 		return ask_program(asked, program, err);
-	json_t *entry = find_entry(auths, asked->key);
+	json_t *entry = find_scoped(asked, auths);
 	return entry != NULL ? take_entry(asked, entry, err) : 0;
+}
+
+/* With nothing put into asked->out there are none there. */
+static int
+take_file(const struct asked *asked, struct hl_err *err)
+{
+	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
+
+	hl_buf_init(&text, REGISTRY_FILE_MAX);
+	int has = read_file(asked, &text, err);
+	if (has <= 0)
+		return has;
+	json_set_alloc_funcs(malloc, wipe_and_free);
+	json_t *config = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
+	int status = take_config(asked, config, err);
+	json_decref(config);
+	return status;
 }
 
 int
@@ -322,22 +390,23 @@ registry_auth(const struct registry_source *source, const char *image, struct hl
     struct hl_err *err)
 {
 	struct asked asked = { .source = source, .out = ret_header };
-	HL_AUTO(hl_buf_done_secret) struct hl_buf text;
+	int status = 0;
 
 	hl_buf_init(ret_header, REGISTRY_HEADER_MAX);
-	hl_buf_init(&text, REGISTRY_FILE_MAX);
 	if (!reference_registry(image, asked.registry))
 		return hl_err_set(err, HLB_47,
 		    "the registry in '%.80s...' is longer than a name can be", image);
-	asked.key = strcmp(asked.registry, "docker.io") == 0 ? HUB_KEY : asked.registry;
-	if (source->path[0] == '\0')
-		return 0;
-	int has = read_file(&asked, &text, err);
-	if (has <= 0)
-		return has;
-	json_set_alloc_funcs(malloc, wipe_and_free);
-	json_t *config = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
-	int status = take_config(&asked, config, err);
-	json_decref(config);
+	char *name HL_AUTO_FREE = reference_name(image);
+	if (name == NULL)
+		return hl_err_oom(err);
+	asked.name = name;
+	bool is_docker_hub = strcmp(asked.registry, hub_hosts[0]) == 0;
+	asked.key = is_docker_hub && !source->has_scopes ? HUB_KEY : asked.registry;
+	for (size_t i = 0; source->files != NULL && i < source->files->len; i++) {
+		asked.file = source->files->v[i];
+		status = take_file(&asked, err);
+		if (status != 0 || ret_header->len > 0)
+			break;
+	}
 	return status;
 }

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -30,8 +29,8 @@
 enum {
 	BACKLOG = 16,
 	LOG_MAX = 16 * 1024,
-	TERM_MS = 5000, /* from SIGTERM to SIGKILL */
-	ENV_MAX = 512
+	TERM_MS = 5000,   /* from SIGTERM to SIGKILL */
+	LISTEN_PID_AT = 2 /* of its variables */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -126,7 +125,7 @@ fill_env(struct hl_strv *env, struct hl_err *err)
 
 	hl_strv_add(env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 	hl_strv_add(env, "LISTEN_FDS=1");
-	hl_strv_addf(env, "LISTEN_PID=%0*d", SERVICE_PID_DIGITS, 0);
+	hl_strv_addf(env, "LISTEN_PID=%0*d", HL_CHILD_PID_DIGITS, 0);
 	if (account != NULL)
 		hl_strv_addf(env, "HOME=%s", account->pw_dir);
 	snprintf(runtime, sizeof(runtime), "/run/user/%u", getuid());
@@ -136,28 +135,8 @@ fill_env(struct hl_strv *env, struct hl_err *err)
 	return hl_strv_check(env, "variables of the engine", err);
 }
 
-static int
-fork_service(struct engine *engine, struct service_child *child, int status_read,
-    struct hl_err *err)
-{
-	int cause = 0;
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return hl_err_sys(err, HLI_02, "fork");
-	if (pid == 0)
-		service_become(child);
-	engine->service.pid = pid;
-	/* It is not reaped before service_end(), so its number is still its own. */
-	engine->service.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	hl_close_ptr(&child->fds[4]);
-	if (hl_read_full(status_read, &cause, sizeof(cause)) == (ssize_t)sizeof(cause)) {
-		errno = cause;
-		return hl_err_sys(err, HLB_40, "cannot start the engine '%s'", child->program);
-	}
-	return 0;
-}
-
+/* It gets its socket as a service manager hands one over (sd_listen_fds(3)), and works where no
+ * file can be made: conmon 2.1.6 leaves one named "oom" there. */
 static int
 start_with(struct engine *engine, const char *program, const struct hl_strv *env,
     struct hl_err *err)
@@ -165,35 +144,28 @@ start_with(struct engine *engine, const char *program, const struct hl_strv *env
 	char word_system[] = "system", word_service[] = "service", word_time[] = "--time=0";
 	char *name HL_AUTO_FREE = strdup(program);
 	char *const argv[] = { name, word_system, word_service, word_time, NULL };
-	struct service_child child = { .program = program,
-		.fds = { -1, -1, -1, -1, -1 },
-		.parent = getpid(),
-		.argv = argv,
-		.envp = env->v,
-		.pid_digits = strchr(env->v[2], '=') + 1 };
-	int null HL_AUTO_FD = open("/dev/null", O_RDWR | O_CLOEXEC), listening HL_AUTO_FD = -1;
-	int status[2] = { -1, -1 }, result = -1;
+	int listening HL_AUTO_FD = -1;
+	struct service *service = &engine->service;
 
 	if (name == NULL)
 		return hl_err_oom(err);
-	if (make_socket(engine, &listening, err) < 0 || (engine->service.log = make_log(err)) < 0)
+	if (make_socket(engine, &listening, err) < 0 || (service->log = make_log(err)) < 0)
 		return -1;
-	const int from[4] = { null, null, engine->service.log, listening };
-	bool is_ready = null >= 0 && pipe2(status, O_CLOEXEC) == 0;
-	/* Copies above the numbers that the child gives out. */
-	for (int i = 0; is_ready && i < 5; i++) {
-		child.fds[i] = fcntl(i < 4 ? from[i] : status[1], F_DUPFD_CLOEXEC, 5);
-		is_ready = child.fds[i] >= 0;
-	}
-	hl_close_ptr(&status[1]);
-	if (is_ready)
-		result = fork_service(engine, &child, status[0], err);
-	else
-		hl_err_sys(err, HLI_02, "cannot prepare the engine");
-	hl_close_ptr(&status[0]);
-	for (int i = 0; i < 5; i++)
-		hl_close_ptr(&child.fds[i]);
-	return result;
+	const int fds[] = { -1, -1, service->log, listening };
+	const struct hl_child child = {
+		.path = program,
+		.argv = argv,
+		.envp = env->v,
+		.dir = "/proc",
+		.fds = fds,
+		.fds_len = HL_ARRAY_SIZE(fds),
+		.has_session = true,
+		.death_signal = SIGTERM,
+		.pid_digits = strchr(env->v[LISTEN_PID_AT], '=') + 1,
+	};
+	if (hl_child_start(&child, &service->pid, &service->pidfd) == 0)
+		return 0;
+	return hl_err_sys(err, HLB_40, "cannot start the engine '%s'", program);
 }
 
 int
@@ -205,10 +177,9 @@ service_start(struct engine *engine, const char *program, struct hl_err *err)
 	hl_strv_init(&env, 16);
 	if (fill_env(&env, err) == 0 && start_with(engine, program, &env, err) == 0)
 		return 0;
-	/* Before there is a process, there can be its socket and its log. */
 	hl_close_ptr(&engine->service.socket);
 	hl_close_ptr(&engine->service.log);
-	service_end(engine);
+	engine->service = (struct service){ 0 };
 	return -1;
 }
 
@@ -220,7 +191,7 @@ has_ended(const struct service *service, int timeout_ms)
 {
 	struct pollfd end = { .fd = service->pidfd, .events = POLLIN };
 
-	return service->pidfd < 0 || poll(&end, 1, timeout_ms) == 1;
+	return poll(&end, 1, timeout_ms) == 1;
 }
 
 void
@@ -230,7 +201,7 @@ service_end(struct engine *engine)
 
 	if (service->pid != 0) {
 		(void)kill(service->pid, SIGTERM);
-		if (!has_ended(service, TERM_MS) || service->pidfd < 0)
+		if (!has_ended(service, TERM_MS))
 			(void)kill(service->pid, SIGKILL);
 		while (waitpid(service->pid, NULL, 0) < 0 && errno == EINTR)
 			;

@@ -129,7 +129,9 @@ take_error(struct pull_stream *stream, const json_t *object)
 		error = error != NULL ? error : message != NULL ? message : "";
 	}
 	if (error != NULL && !stream->has_error) {
+		uint64_t code = inspect_u64(detail, "code");
 		stream->has_error = true;
+		stream->error_code = code < 1000 ? (long)code : 0;
 		snprintf(stream->error, sizeof(stream->error), "%s", error);
 	}
 	if (refusal != NULL && stream->refusal[0] == '\0')

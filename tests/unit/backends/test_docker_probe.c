@@ -104,8 +104,30 @@ test_pull_that_fails_inside_a_good_answer(void **state)
 	assert_int_equal(start(f, &sandbox), -1);
 	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-46");
 	assert_non_null(strstr(f->err.msg, "unauthorized"));
+	assert_null(strstr(f->err.msg, "status"));
 	assert_null(strchr(f->err.msg, 0x1b));
+	assert_non_null(strstr(f->err.help, "'docker login' as this user"));
 	assert_true(was_asked(f, "fromImage=tools%3A1 ")); /* its tag only, never all of them */
+}
+
+/* Where the engine says it by a number. */
+static void
+test_pull_that_is_denied_inside_a_good_answer(void **state)
+{
+	static const struct rule rules[] = {
+		{ "/images/create",
+		    HEAD("200 OK") "{\"errorDetail\":{\"code\":401},\"error\":\"any words\"}\r\n",
+		    ANSWER },
+		{ 0 },
+	};
+	struct fixture *f = *state;
+	struct sandbox sandbox;
+
+	f->plan.pull = PLAN_PULL_ALWAYS;
+	start_daemon(f, rules);
+	assert_int_equal(start(f, &sandbox), -1);
+	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-63");
+	assert_non_null(strstr(f->err.msg, "any words (status 401)"));
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -373,6 +395,7 @@ main(void)
 		CASE(test_image_whose_user_is_or_may_be_root),
 		CASE(test_u25_image_user_gets_no_capability_unless_root),
 		CASE(test_pull_that_fails_inside_a_good_answer),
+		CASE(test_pull_that_is_denied_inside_a_good_answer),
 		CASE(test_u31_probe_tells_and_keeps_what_the_engine_lacks),
 		CASE(test_u31_warning_is_a_gap),
 		CASE(test_u31_fault_that_passes_is_not_kept),

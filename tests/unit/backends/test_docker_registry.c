@@ -23,8 +23,8 @@
 #define CANARY "canary-3c1"
 
 struct scene {
-	char dir[64], config[96], program[96], path[96];
-	struct hl_strv env;
+	char dir[64], config[96], second[96], program[96], path[96];
+	struct hl_strv files, env;
 	struct hl_err err;
 	struct registry_source source;
 	char json[1024]; /* of the header, decoded */
@@ -49,11 +49,18 @@ setup(void **state)
 	snprintf(s->dir, sizeof(s->dir), "/tmp/hl-registry.XXXXXX");
 	assert_non_null(mkdtemp(s->dir));
 	snprintf(s->config, sizeof(s->config), "%s/config.json", s->dir);
+	snprintf(s->second, sizeof(s->second), "%s/second.json", s->dir);
 	snprintf(s->program, sizeof(s->program), "%s/docker-credential-own", s->dir);
 	snprintf(s->path, sizeof(s->path), "PATH=relative:%s:/usr/bin:/bin", s->dir);
 	hl_strv_init(&s->env, 8);
 	hl_strv_add(&s->env, s->path);
-	s->source = (struct registry_source){ s->config, &s->env, -1 };
+	hl_strv_init(&s->files, 4);
+	hl_strv_add(&s->files, s->config);
+	s->source = (struct registry_source){ .client = "docker",
+		.has_store = true,
+		.files = &s->files,
+		.env = &s->env,
+		.watch = -1 };
 	*state = s;
 	return 0;
 }
@@ -64,8 +71,10 @@ teardown(void **state)
 	struct scene *s = *state;
 
 	unlink(s->config);
+	unlink(s->second);
 	unlink(s->program);
 	rmdir(s->dir);
+	hl_strv_done(&s->files);
 	hl_strv_done(&s->env);
 	free(s);
 	return 0;
@@ -245,10 +254,114 @@ test_bad_places(void **state)
 	unlink(s->config);
 	write_file(s->config, "{}", 0600);
 	snprintf(inside, sizeof(inside), "%s/config.json", s->config);
-	s->source.path = inside;
+	hl_strv_done(&s->files);
+	hl_strv_init(&s->files, 4);
+	hl_strv_add(&s->files, inside);
 	assert_int_equal(ask(s, "r.example/tools"), 0);
-	s->source.path = "";
+	s->source.files = NULL;
 	assert_int_equal(ask(s, "r.example/tools"), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Podman's
+ */
+
+/* base64 of "NAME:pw" */
+#define ENTRY(key, pair) "\"" key "\":{\"auth\":\"" pair "\"}"
+#define A                "YTpwdw=="
+#define B                "Yjpwdw=="
+#define C                "Yzpwdw=="
+#define D                "ZDpwdw=="
+
+static const char scoped[] = "{\"auths\":{" ENTRY("r.example", A) "," ENTRY("r.example/team",
+    B) "," ENTRY("r.example/team/deep/tools", C) "," ENTRY("docker.io",
+    D) "," ENTRY("docker.io/library/own", B) "}}";
+
+static const struct scoped_row {
+	const char *image, *user;
+} scoped_rows[] = {
+	{ "r.example/tools:1", "a" },
+	{ "r.example/team", "b" },
+	{ "r.example/team:1", "b" },
+	{ "r.example/team/tools@sha256:00", "b" },
+	{ "r.example/team/deep", "b" },
+	{ "r.example/team/deep/tools:1", "c" },
+	{ "r.example/team/deep/tools/more:1", "c" },
+	{ "r.example/team/deep/toolset", "b" },
+	{ "r.example/teams/tools", "a" },
+	{ "busybox", "d" },
+	{ "docker.io/team/busybox", "d" },
+	{ "index.docker.io/team/busybox", "d" },
+	{ "own:1", "b" },
+	{ "r.example:5000/team/tools", NULL },
+	{ "other.example/r.example/team", NULL },
+};
+
+static void
+expect_user(struct scene *s, const char *config, const char *image, const char *user)
+{
+	char wanted[64] = "";
+
+	if (user != NULL)
+		snprintf(wanted, sizeof(wanted), "{\"username\":\"%s\",\"password\":\"pw\",", user);
+	write_file(s->config, config, 0600);
+	assert_int_equal(ask(s, image), 0);
+	if (user == NULL ? s->json[0] != '\0' : strncmp(s->json, wanted, strlen(wanted)) != 0)
+		fail_msg("%s: %s", image, s->json);
+}
+
+static void
+test_scopes(void **state)
+{
+	struct scene *s = *state;
+
+	/* Docker's client knows registries only: an entry of a part counts for all (sibling). */
+	expect_user(s, "{\"auths\":{" ENTRY("r.example/team", B) "}}", "r.example/tools", "b");
+	expect_user(s, scoped, "r.example/team/tools", "a");
+	expect_user(s, scoped, "busybox", NULL);
+	s->source.client = "podman";
+	s->source.has_scopes = true;
+	s->source.has_store = false;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(scoped_rows); i++)
+		expect_user(s, scoped, scoped_rows[i].image, scoped_rows[i].user);
+	/* Of a part, they are sent nowhere else. */
+	expect_user(s, "{\"auths\":{" ENTRY("r.example/team", B) "}}", "r.example/tools", NULL);
+	/* What docker's client wrote. */
+	expect_user(s, "{\"auths\":{" ENTRY("https://r.example/v1/", A) "}}",
+	    "r.example/team/tools", "a");
+	expect_user(s, "{\"auths\":{" ENTRY("https://index.docker.io/v1/", A) "}}", "busybox", "a");
+	/* Its store is not asked by podman. */
+	expect_user(s, "{\"credsStore\":\"none\",\"auths\":{" ENTRY("r.example", A) "}}",
+	    "r.example/tools", "a");
+	refuse(s, "{\"auths\":5}", "HLB-64");
+	assert_non_null(strstr(s->err.help, "'podman login r.example'"));
+	/* A program keeps those of a registry, whatever part of it is asked for. */
+	write_file(s->program,
+	    "#!/bin/sh\nread -r server\nprintf '{\"Username\":\"a\",\"Secret\":\"pw\"}'\n"
+	    "[ \"$server\" = docker.io ]\n",
+	    0755);
+	expect_user(s, "{\"credHelpers\":{\"docker.io\":\"own\"}}", "busybox", "a");
+}
+
+/* The next file is asked when one has none, and not when it cannot be read. */
+static void
+test_order(void **state)
+{
+	struct scene *s = *state;
+
+	hl_strv_add(&s->files, s->second);
+	write_file(s->second, "{\"auths\":{" ENTRY("r.example", B) "}}", 0600);
+	assert_int_equal(ask(s, "r.example/tools"), 0);
+	assert_non_null(strstr(s->json, "\"b\""));
+	expect_user(s, "{\"auths\":{" ENTRY("r.example", A) "}}", "r.example/tools", "a");
+	expect_user(s, "{\"auths\":{" ENTRY("other.example", A) "}}", "r.example/tools", "b");
+	expect_user(s, "{\"auths\":{\"r.example\":{}}}", "r.example/tools", "b");
+	refuse(s, "{", "HLB-64");
+	assert_non_null(strstr(s->err.msg, s->config));
+	write_file(s->second, "{", 0600);
+	refuse(s, "{}", "HLB-64");
+	assert_non_null(strstr(s->err.msg, s->second));
+	expect_user(s, "{\"auths\":{" ENTRY("r.example", A) "}}", "r.example/tools", "a");
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -374,6 +487,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_entries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_places, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_scopes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_programs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),

@@ -76,16 +76,21 @@ test_numbers(void **state)
 
 struct error_row {
 	const char *text, *error;
+	long code;
 };
 
 static const struct error_row errors[] = {
-	{ "{\"errorDetail\":{\"message\":\"no space\"},\"error\":\"no space\"}\n", "no space" },
-	{ "{\"errorDetail\":{\"message\":\"alone\"}}", "alone" },
-	{ "{\"error\":\"alone\"}", "alone" },
-	{ "{\"error\":\"\"}", "" },
-	{ "{\"errorDetail\":{}}", "" },
+	{ "{\"errorDetail\":{\"message\":\"no space\"},\"error\":\"no space\"}\n", "no space", 0 },
+	{ "{\"errorDetail\":{\"message\":\"alone\"}}", "alone", 0 },
+	{ "{\"error\":\"alone\"}", "alone", 0 },
+	{ "{\"error\":\"\"}", "", 0 },
+	{ "{\"errorDetail\":{}}", "", 0 },
 	{ "{\"error\":\"first\"}\n{\"error\":\"second\"}\n{\"status\":\"Pull complete\",\"id\":\"a\"}",
-	    "first" },
+	    "first", 0 },
+	{ "{\"errorDetail\":{\"code\":401,\"message\":\"no\"},\"error\":\"no\"}", "no", 401 },
+	{ "{\"errorDetail\":{\"code\":1000},\"error\":\"no\"}", "no", 0 },
+	{ "{\"errorDetail\":{\"code\":-1},\"error\":\"no\"}", "no", 0 },
+	{ "{\"errorDetail\":{\"code\":\"401\"},\"error\":\"no\"}", "no", 0 },
 };
 
 static void
@@ -96,6 +101,7 @@ test_errors(void **state)
 		assert_true(read_text(errors[i].text));
 		assert_true(stream.has_error);
 		assert_string_equal(stream.error, errors[i].error);
+		assert_int_equal(stream.error_code, errors[i].code);
 	}
 	/* A report has no such member: only an answer that is none does. */
 	assert_true(read_text("{\"message\":\"denied\"}"));
@@ -245,6 +251,33 @@ test_registries(void **state)
 }
 
 static void
+test_names(void **state)
+{
+	static const struct {
+		const char *image, *name;
+	} names[] = {
+		{ "busybox", "docker.io/library/busybox" },
+		{ "busybox:1", "docker.io/library/busybox" },
+		{ "library/busybox", "docker.io/library/busybox" },
+		{ "index.docker.io/team/tools:1", "docker.io/team/tools" },
+		{ "docker.io/library/team/tools", "docker.io/library/team/tools" },
+		{ "r.example:5000/tools", "r.example:5000/tools" },
+		{ "r.example:5000/a/b:1@sha256:00", "r.example:5000/a/b" },
+		{ "localhost/a", "localhost/a" },
+	};
+	char image[600];
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(names); i++) {
+		char *name HL_AUTO_FREE = reference_name(names[i].image);
+		assert_non_null(name);
+		assert_string_equal(name, names[i].name);
+	}
+	snprintf(image, sizeof(image), "a.%0254d/tools", 1);
+	assert_null(reference_name(image));
+}
+
+static void
 test_repositories(void **state)
 {
 	(void)state;
@@ -270,6 +303,7 @@ main(void)
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_hostile_numbers),
 		cmocka_unit_test(test_registries),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_repositories),
 	};
 	int status = cmocka_run_group_tests(tests, NULL, NULL);

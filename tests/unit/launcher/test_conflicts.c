@@ -413,6 +413,9 @@ test_engine_variables(void **state)
 	trial = with_variable("warn", unnamed, "DOCKER_HOST", "tcp://user:S3CRET@h:1");
 	assert_int_equal(trial->conflicts.refused, 1);
 	assert_null(strstr(trial->conflicts.items[0].asked, "S3CRET"));
+	assert_int_equal(trial->conflicts.items[0].code, HLC_51);
+	assert_string_equal(trial->conflicts.items[0].bound, "a unix socket of this host only");
+	assert_non_null(strstr(trial->conflicts.items[0].help, "let it say unix://"));
 	trial_free(trial);
 	for (size_t i = 0; i < HL_ARRAY_SIZE(noted); i++) {
 		trial = with_variable("enforce", named, noted[i], "somewhere");

@@ -92,6 +92,55 @@ test_endpoint(void **state)
 	assert_null(fixture->plan.endpoint);
 }
 
+/* Which files of credentials a client asks, in its order: a variable each, and what it leaves. */
+static void
+assert_files(struct fixture *fixture, const char *policy, const char *wanted)
+{
+	char files[1024] = "";
+
+	assert_planned(fixture, policy);
+	for (size_t i = 0; i < fixture->plan.registry_files.len; i++) {
+		const char *path = fixture->plan.registry_files.v[i];
+		bool is_ours = hl_path_is_beneath(path, fixture->root);
+		size_t len = strlen(files);
+		snprintf(files + len, sizeof(files) - len, "%s ",
+		    path + (is_ours ? strlen(fixture->root) : 0));
+	}
+	assert_string_equal(files, wanted);
+}
+
+static void
+test_registry_files(void **state)
+{
+	static const char podman[] = "backends: [podman]\nimage: [\"x@sha256:" DIGEST "\"]\n";
+	static const struct {
+		const char *variable, *docker, *podman;
+	} rows[] = {
+		{ "", "/home/.docker/config.json ",
+		    "/run/containers/1000/auth.json /home/.config/containers/auth.json "
+		    "/home/.docker/config.json " },
+		{ "XDG_CONFIG_HOME=/x", "/home/.docker/config.json ",
+		    "/run/containers/1000/auth.json /x/containers/auth.json "
+		    "/home/.docker/config.json " },
+		{ "XDG_RUNTIME_DIR=/r", "/home/.docker/config.json ",
+		    "/r/containers/auth.json /x/containers/auth.json "
+		    "/home/.docker/config.json " },
+		{ "HOME=/h", "/h/.docker/config.json ",
+		    "/r/containers/auth.json /x/containers/auth.json /h/.docker/config.json " },
+		{ "DOCKER_CONFIG=conf", "/work/conf/config.json ", "/work/conf/config.json " },
+		{ "REGISTRY_AUTH_FILE=/a/auth.json", "/work/conf/config.json ", "/a/auth.json " },
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		if (rows[i].variable[0] != '\0')
+			set_variable(fixture, rows[i].variable);
+		assert_files(fixture, DOCKER, rows[i].docker);
+		assert_files(fixture, podman, rows[i].podman);
+		assert_files(fixture, "", "");
+	}
+}
+
 static void
 test_bad_endpoint(void **state)
 {
@@ -160,6 +209,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_network, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_endpoint, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_registry_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_endpoint, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_command, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_image, setup, teardown),

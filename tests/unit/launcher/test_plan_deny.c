@@ -75,6 +75,37 @@ test_builtin(void **state)
 	assert_true(is_covered(fixture, "/etc/shadow"));
 }
 
+/* Files of credentials that a client would ask, whichever the backend is. */
+static void
+test_registry_files(void **state)
+{
+	static const struct {
+		const char *variable, *below, *file;
+	} named[] = {
+		{ "DOCKER_CONFIG", "work/conf", "work/conf/config.json" },
+		{ "REGISTRY_AUTH_FILE", "work/a.json", "work/a.json" },
+		{ "XDG_CONFIG_HOME", "work/xdg", "work/xdg/containers/auth.json" },
+		{ "XDG_RUNTIME_DIR", "work/run", "work/run/containers/auth.json" },
+	};
+	struct fixture *fixture = *state;
+
+	make_dir(at(fixture, "work/conf"));
+	make_dir(at(fixture, "work/xdg/containers"));
+	make_dir(at(fixture, "work/run/containers"));
+	for (size_t i = 0; i < HL_ARRAY_SIZE(named); i++) {
+		char entry[256];
+		const char *file = at(fixture, named[i].file);
+		make_file(file, "{}");
+		assert_planned(fixture, "");
+		assert_false(is_covered(fixture, file));
+		snprintf(entry, sizeof(entry), "%s=%s", named[i].variable,
+		    at(fixture, named[i].below));
+		set_variable(fixture, entry);
+		assert_planned(fixture, "");
+		assert_true(is_covered(fixture, at(fixture, named[i].file)));
+	}
+}
+
 /* All of it: nothing is left to run in, and that is said. A pattern of some of it is not. */
 static void
 test_everything(void **state)
@@ -305,6 +336,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test_setup_teardown(test_builtin, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_registry_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_everything, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_home_of_the_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_authored, setup, teardown),
