@@ -85,12 +85,18 @@ int
 hl_read_file(int fd, struct hl_buf *buf, const char *name, enum hl_code code, struct hl_err *err)
 {
 	char chunk[8192];
+	struct stat st;
 
-	for (;;) {
+	for (bool is_first = true;; is_first = false) {
 		ssize_t n = hl_read_full(fd, chunk, sizeof(chunk));
 		if (n < 0)
 			return hl_err_sys(err, code, "cannot read '%s'", name);
 		hl_buf_put(buf, chunk, (size_t)n);
+		/* A buffer that grows is copied, and wiped, each time: a large file asks for all of
+		 * it at once. */
+		if (is_first && (size_t)n == sizeof(chunk) && fstat(fd, &st) == 0 &&
+		    st.st_size > n && (uint64_t)st.st_size <= buf->max - buf->len)
+			(void)hl_buf_reserve(buf, (size_t)(st.st_size - n));
 		if (buf->failed)
 			return hl_err_set(err, code, "'%s' is longer than %zu bytes", name,
 			    buf->max);

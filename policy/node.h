@@ -40,6 +40,7 @@ struct policy_source {
 	const char *name; /* as messages print it */
 	const char *bytes;
 	size_t len;
+	bool is_ascii;    /* every character is one byte */
 	bool has_hidden;  /* such characters were reported: values with them say no more */
 	uint32_t *starts; /* offset of each line */
 	size_t lines;

@@ -50,12 +50,22 @@ is_hidden(uint32_t point)
 	       (point >= 0xe0000 && point <= 0xe007f);
 }
 
+/* What nothing is asked about: nearly every byte of a policy. */
+static bool
+is_plain_byte(char byte)
+{
+	return byte >= 0x20 && byte < 0x7f;
+}
+
 bool
 policy_text_check(const char *text, size_t len, struct diag_at at, struct diag *diag)
 {
 	uint32_t point;
 
 	for (size_t n; len > 0; text += n, len -= n) {
+		n = 1;
+		if (is_plain_byte(*text))
+			continue;
 		n = hl_utf8_next(text, len, &point);
 		if (n == 0)
 			return false;
@@ -113,6 +123,8 @@ scan(struct policy_source *source, struct diag *diag)
 	size_t line_start = 0;
 	uint32_t point;
 
+	source->is_ascii = true;
+
 	for (size_t at = 0, n; at < source->len; at += n) {
 		struct diag_at place = { (uint32_t)source->lines, (uint32_t)(at - line_start + 1),
 			1 };
@@ -122,7 +134,11 @@ scan(struct policy_source *source, struct diag *diag)
 			source->starts[source->lines++] = (uint32_t)line_start;
 			continue;
 		}
+		n = 1;
+		if (is_plain_byte(source->bytes[at]))
+			continue;
 		n = hl_utf8_next(source->bytes + at, source->len - at, &point);
+		source->is_ascii = source->is_ascii && n == 1;
 		if (n == 0) {
 			policy_diag_error(diag, HLY_08, place, "the file is not valid UTF-8 here");
 			policy_diag_help(diag, "save it as UTF-8");

@@ -51,6 +51,10 @@ enum step {
 static size_t
 offset_of(struct policy_source *source, size_t index)
 {
+	if (source->is_ascii) {
+		source->mark_offset = index < source->len ? index : source->len;
+		return source->mark_offset;
+	}
 	while (source->mark_index > index) {
 		do
 			source->mark_offset--;
