@@ -87,8 +87,10 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	}
 	is_normal = hl_path_is_normal(buf.data);
 	hl_buf_done(&buf);
-	if (is_normal)
+	if (is_normal) {
+		policy_lint_path(r, key, node, text);
 		return true;
+	}
 	if (policy_key_is_private(key))
 		policy_diag_error(r->diag, HLP_14, policy_at(node),
 		    "%s must be an absolute path in normal form", key);
@@ -219,8 +221,10 @@ read_protect(struct policy_reader *r, const struct node *node, const char *text,
 	if (len > 2 && path[len - 1] == '/')
 		path[len - 1] = '\0';
 	if (text[0] != '/' && text[0] != '~' && text[0] != '$' && strpbrk(text, "*?[]{}") == NULL &&
-	    hl_path_is_normal(path))
+	    hl_path_is_normal(path)) {
+		policy_lint_path(r, "fs.protect", node, text);
 		return true;
+	}
 	policy_diag_error(r->diag, HLP_14, policy_at(node),
 	    "fs.protect must be a relative path in normal form, not \"%.60s\"", text);
 	policy_diag_help(r->diag,
@@ -241,8 +245,10 @@ read_device(struct policy_reader *r, const struct node *node, const char *text,
 {
 	*ret_text = text;
 	if (strncmp(text, "/dev/", 5) == 0 && hl_path_is_normal(text) && !is_pattern(text) &&
-	    strchr(text, '$') == NULL)
+	    strchr(text, '$') == NULL) {
+		policy_lint_path(r, "fs.devices", node, text);
 		return true;
+	}
 	policy_diag_error(r->diag, HLP_14, policy_at(node),
 	    "fs.devices must be a path below /dev in normal form, not \"%.60s\"", text);
 	policy_diag_help(r->diag,

@@ -55,6 +55,11 @@ status_is "check --stack: a looser bound is a warning" 0 "$LAUNCH" policy check 
 like "check --stack: it has no effect" "$out" 'limits.memory has no effect: acme/base allows at most 4GiB \(base.yaml:5:24\) \[HLP-21\]'
 status_is "check --fail-on warning is 2" 2 "$LAUNCH" policy check --stack --fail-on warning base.yaml loose.yaml
 status_is "check --fail-on warning without any is 0" 0 "$LAUNCH" policy check --stack --fail-on warning base.yaml tight.yaml
+printf 'version: 1\nid: acme/team\nlevel: baseline@1\nfs: {deny: ["/srv/p\xd0\xb0y"]}\n' >lookalike.yaml
+chmod 600 lookalike.yaml
+status_is "check: a letter that looks like another is a warning" 0 "$LAUNCH" policy check lookalike.yaml
+like "check: it is named with its double" "$out" 'fs.deny has U\+0430 \(Cyrillic\), which looks like "a" \[HLP-28\]'
+status_is "check --fail-on warning counts it" 2 "$LAUNCH" policy check --fail-on warning lookalike.yaml
 status_is "check --fail-on warning with errors is 1" 1 "$LAUNCH" policy check --fail-on warning broken.yaml
 status_is "check --fail-on knows one word" 64 "$LAUNCH" policy check --fail-on note base.yaml
 
