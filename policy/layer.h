@@ -75,6 +75,7 @@ struct policy_reader {
 	struct policy_arena *arena;
 	struct diag *diag;
 	struct policy_read *layer;
+	int (*check_call)(const char *name, struct hl_err *err); /* or NULL */
 	bool is_oom; /* sticky; checked once at the end */
 };
 

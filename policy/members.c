@@ -191,7 +191,21 @@ read_cap(struct policy_reader *r, const struct node *node, const char *text, con
 	return false;
 }
 
-/* Which names are system calls is for whoever makes the filter to say. */
+/* Which names are system calls is for whoever makes the filter to say: in a file that is loaded for
+ * a sandbox, or checked for one. */
+static bool
+is_call(struct policy_reader *r, const struct node *node, const char *name)
+{
+	struct hl_err err = { 0 };
+
+	if (r->check_call == NULL || r->check_call(name, &err) == 0)
+		return true;
+	policy_diag_error(r->diag, HLP_13, policy_at(node), "process.seccomp.deny: %s", err.msg);
+	if (err.help[0] != '\0')
+		policy_diag_help(r->diag, "%s", err.help);
+	return false;
+}
+
 static bool
 read_syscall(struct policy_reader *r, const struct node *node, const char *text,
     const char **ret_text)
@@ -201,7 +215,7 @@ read_syscall(struct policy_reader *r, const struct node *node, const char *text,
 
 	*ret_text = text;
 	if (len < 32 && text[strspn(text, bytes)] == '\0')
-		return true;
+		return is_call(r, node, text);
 	policy_diag_error(r->diag, HLP_07, policy_at(node),
 	    "\"%.40s\" is not the name of a system call", text);
 	policy_diag_help(r->diag, "write it as in syscalls(2), in small letters");

@@ -176,6 +176,9 @@ struct policy_load_request {
 	uid_t caller;         /* real uid: who may own a policy file beside root */
 	const char *home;     /* for ~/.config/hermes-launch/policies, or NULL */
 	bool is_fragment;     /* to be compared, not run: what it requires may be missing */
+	/* Whether a name is a system call, of which this room knows nothing: 0, or -1 and what is
+	 * wrong with it. NULL: whatever looks like one. */
+	int (*check_call)(const char *name, struct hl_err *err);
 
 	/* Signatures; all of it may be zero: then none is asked for. */
 	const char *trust_file; /* "/etc/hermes-launch/trust.yaml"; NULL, or not there: no trust */

@@ -55,6 +55,20 @@ status_is "check --stack: a looser bound is a warning" 0 "$LAUNCH" policy check 
 like "check --stack: it has no effect" "$out" 'limits.memory has no effect: acme/base allows at most 4GiB \(base.yaml:5:24\) \[HLP-21\]'
 status_is "check --fail-on warning is 2" 2 "$LAUNCH" policy check --stack --fail-on warning base.yaml loose.yaml
 status_is "check --fail-on warning without any is 0" 0 "$LAUNCH" policy check --stack --fail-on warning base.yaml tight.yaml
+policy calls >/dev/null <<'Y'
+version: 1
+id: acme/team
+level: open@1
+process: {seccomp: {deny: [ptrace, mkdri]}}
+Y
+status_is "check: a system call that is none is an error" 1 "$LAUNCH" policy check calls.yaml
+like "check: the nearest system call" "$out" "calls.yaml:4:36: error: process.seccomp.deny: 'mkdri' is not a system call \[HLP-13\]"
+like "check: did you mean" "$out" "did you mean 'mkdir'"
+sed -i s/mkdri/mkdir/ calls.yaml
+status_is "check: with its name it is good" 0 "$LAUNCH" policy check calls.yaml
+sed -i "s/deny: .*/profile: none, files: [{file: \/p.json, sha256: a$(printf '%063d' 0)}]}}/" calls.yaml
+status_is "check: filter files without a profile are an error" 1 "$LAUNCH" policy check calls.yaml
+like "check: both places of it" "$out" 'note: the other is here: calls.yaml:4:30'
 printf 'version: 1\nid: acme/team\nlevel: baseline@1\nfs: {deny: ["/srv/p\xd0\xb0y"]}\n' >lookalike.yaml
 chmod 600 lookalike.yaml
 status_is "check: a letter that looks like another is a warning" 0 "$LAUNCH" policy check lookalike.yaml

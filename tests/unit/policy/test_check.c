@@ -166,6 +166,40 @@ a_life_shortens_what_is_longer(void **state)
 	expect_prints_well();
 }
 
+static int
+knows_ptrace(const char *name, struct hl_err *err)
+{
+	if (strcmp(name, "ptrace") == 0)
+		return 0;
+	hl_err_set(err, HLU_01, "'%s' is not a system call", name);
+	return hl_err_help(err, "did you mean 'ptrace'?");
+}
+
+/* The room itself knows no system call; who loads a policy for a sandbox does. */
+static void
+names_of_calls_are_asked_for(void **state)
+{
+	static const char *const file = "p.yaml";
+	static const char *const text = OPEN "process: {seccomp: {deny: [ptrace, ptrce]}}\n";
+	struct policy_load_request request = {
+		.files = &file,
+		.files_len = 1,
+		.cwd = t.dir,
+		.caller = getuid(),
+	};
+
+	(void)state;
+	expect_good(text);
+	request.check_call = knows_ptrace;
+	assert_int_equal(stack_load_request(&request), -1);
+	expect_code("HLP-13");
+	const struct policy_finding *finding = stack_find("HLP-13");
+	assert_int_equal(finding->where.line, 4);
+	assert_int_equal(finding->where.column, 36);
+	assert_non_null(strstr(stack_text(), "^~~~~"));
+	assert_non_null(strstr(stack_text(), "did you mean 'ptrace'?"));
+}
+
 int
 main(void)
 {
@@ -175,6 +209,7 @@ main(void)
 		cmocka_unit_test(no_value_is_told),
 		cmocka_unit_test(across_layers_they_are_dormant),
 		cmocka_unit_test(a_life_shortens_what_is_longer),
+		cmocka_unit_test(names_of_calls_are_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, stack_setup, stack_teardown);
