@@ -262,7 +262,7 @@ int policy_level_unknown(const char *name, struct hl_err *err);
  * kept. What cannot be moved line by line is an error (HLP-27). */
 int policy_format_file(const struct policy_load_request *request, struct hl_buf *out,
     bool *ret_is_same, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
-/* The language as a JSON Schema (draft 2020-12), for editors. */
+/* The language as a JSON Schema (draft-07), for editors. */
 int policy_json_schema(struct hl_buf *out, struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
