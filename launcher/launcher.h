@@ -89,6 +89,7 @@ struct request {
 	bool wants_passphrase;
 	bool has_comments;
 	bool has_coverage; /* policy test */
+	bool has_score;    /* policy meets */
 	bool is_stack;     /* policy check: all operands are one stack */
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;

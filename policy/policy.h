@@ -296,6 +296,9 @@ int policy_compare(const struct policy *old, const struct policy *new,
  * finding names when inner says nothing of the field. findings must have been initialised. */
 int policy_within(const struct policy *inner, const struct policy *outer, const char *file,
     struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+/* Whether there is none of one field; of what may go missing where field is POLICY_FIELD_MAX. */
+int policy_is_within(const struct policy *inner, const struct policy *outer,
+    enum policy_field field, bool *ret_is_within, struct hl_err *err) HL_MUST_CHECK;
 /* A level alone, to compare with. */
 int policy_load_level(const char *name, struct policy **ret_policy,
     struct hl_err *err) HL_MUST_CHECK;

@@ -151,6 +151,11 @@ import json, sys
 answer = json.loads(sys.stdin.readline())
 print(answer["meets"], len(answer["gaps"]) > 3)
 ' <<<"$out")" '^False True$'
+status_is "meets --score: the gaps still decide" 1 "$LAUNCH" policy meets --score restricted@1 base.yaml
+like "meets --score: each weight" "$out" '^ +10  yes  network.mode$'
+like "meets --score: of what is not met, too" "$out" '^ +3  no   fs.landlock$'
+like "meets --score: their sum" "$out" '^ +score [0-9]+ of [0-9]+: the sum of the weights above with yes$'
+unlike "meets without --score prints none (sibling)" "$("$LAUNCH" policy meets restricted@1 base.yaml 2>/dev/null)" 'score'
 status_is "meets: no such level" 64 "$LAUNCH" policy meets strict@9 base.yaml
 status_is "meets: no file" 66 "$LAUNCH" policy meets baseline@1 absent.yaml
 
