@@ -31,7 +31,11 @@ verb_audit_show(const struct request *request)
 
 	if (audit_show(request->state_dir, &view, &err) != 0)
 		return verb_fail(&err);
-	return view.run == NULL || has_any ? 0 : 1;
+	if (view.run == NULL || has_any)
+		return 0;
+	hl_err_set(&err, HLA_09, "no record of run '%.60s' is in the log", view.run);
+	hl_err_help(&err, "'hermes-launch audit show' prints all, each with its run");
+	return verb_fail(&err);
 }
 
 static void

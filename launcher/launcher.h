@@ -89,6 +89,7 @@ struct request {
 	bool wants_passphrase;
 	bool has_comments;
 	bool has_coverage; /* policy test */
+	bool has_score;    /* policy meets */
 	bool is_stack;     /* policy check: all operands are one stack */
 	enum output_format format;
 	bool is_quiet, is_verbose, no_color;
@@ -189,6 +190,9 @@ struct plan_input {
  * borrowed; everything else in ret_plan is its own. */
 int plan_build(const struct plan_input *input, struct plan *ret_plan,
     struct hl_err *err) HL_MUST_CHECK;
+/* Of an error at the start or after it: whose filter may be why, where a policy names one's file.
+ */
+void plan_seccomp_hint(const struct plan *plan, struct hl_err *err);
 void plan_done(struct plan *plan);
 
 /* What a person may want to know about a plan and run need not say: lines for -v and explain, and

@@ -266,8 +266,12 @@ add_volume(const struct fs_scope *scope, const struct policy_item *item, struct 
 		.origin = item->origin,
 	};
 
-	if (plan_is_local(scope->plan))
-		return hl_err_set(err, HLD_21, "a volume ('%.200s') is not offered on local", name);
+	if (plan_is_local(scope->plan)) {
+		hl_err_set(err, HLD_21,
+		    "a volume ('%.200s') is not offered on local, which has no engine to keep it",
+		    name);
+		return hl_err_help(err, "name the directory: kind: bind, with its path as src");
+	}
 	if (name[0] == '\0' || name[0] == '.' || name[0] == '-' ||
 	    name[strspn(name, volume_name_bytes)] != '\0')
 		return hl_err_set(err, HLU_11, "'%.200s' is no name of a volume", name);

@@ -235,3 +235,15 @@ plan_seccomp_files(const struct policy *policy, const struct host *host, struct 
 	}
 	return hl_strv_check(&plan->seccomp_files, "process.seccomp.files", err);
 }
+
+void
+plan_seccomp_hint(const struct plan *plan, struct hl_err *err)
+{
+	static const enum hl_code codes[] = { HLB_02, HLB_05, HLB_06, HLB_07 };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(codes); i++)
+		if (err->code == codes[i] && err->help[0] == '\0' && plan->seccomp_files.len > 0)
+			(void)hl_err_help(err,
+			    "a call that it needs may be denied by process.seccomp.files: %.300s",
+			    plan->seccomp_files.v[0]);
+}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "launcher/launcher.h"
+#include "launcher/policy_score.h"
 
 #include "base/banned.h"
 
@@ -159,36 +160,56 @@ put_gap(struct hl_json *json, const struct policy_finding *finding)
 	hl_json_end_object(json);
 }
 
-/* {"file":...,"level":...,"meets":...,"gaps":[...]} */
-static int
-print_meets(const struct request *request, const char *file, const struct policy_findings *gaps,
-    struct hl_err *err)
+/* What one file of the verb came to. */
+struct meeting {
+	const char *file;
+	const struct policy_findings *gaps;
+	const struct policy_score *score; /* NULL: not asked for */
+};
+
+/* {"file":...,"level":...,"meets":...,"gaps":[...],"score":{...}} */
+static void
+put_meeting(struct hl_buf *out, const char *level, const struct meeting *meeting)
 {
-	struct hl_buf out;
 	struct hl_json json;
 
-	if (request->format != FORMAT_JSON) {
-		report_findings(gaps, request);
-		printf("%s: %s %s (%zu gaps)\n", file,
-		    gaps->errors == 0 ? "meets" : "does not meet", request->argv[0], gaps->errors);
-		return 0;
-	}
-	hl_buf_init(&out, 1U << 20);
-	hl_json_init(&json, &out);
+	hl_json_init(&json, out);
 	hl_json_object(&json);
 	hl_json_key(&json, "file");
-	hl_json_string(&json, file);
+	hl_json_string(&json, meeting->file);
 	hl_json_key(&json, "level");
-	hl_json_string(&json, request->argv[0]);
+	hl_json_string(&json, level);
 	hl_json_key(&json, "meets");
-	hl_json_bool(&json, gaps->errors == 0);
+	hl_json_bool(&json, meeting->gaps->errors == 0);
 	hl_json_key(&json, "gaps");
 	hl_json_array(&json);
-	for (size_t i = 0; i < gaps->len; i++)
-		put_gap(&json, &gaps->items[i]);
+	for (size_t i = 0; i < meeting->gaps->len; i++)
+		put_gap(&json, &meeting->gaps->items[i]);
 	hl_json_end_array(&json);
+	if (meeting->score != NULL) {
+		hl_json_key(&json, "score");
+		policy_score_put_json(meeting->score, &json);
+	}
 	hl_json_end_object(&json);
-	hl_buf_putc(&out, '\n');
+	hl_buf_putc(out, '\n');
+}
+
+static int
+print_meets(const struct request *request, const struct meeting *meeting, struct hl_err *err)
+{
+	struct hl_buf out;
+
+	hl_buf_init(&out, 1U << 20);
+	if (request->format == FORMAT_JSON) {
+		put_meeting(&out, request->argv[0], meeting);
+		return verb_answer(&out, err);
+	}
+	report_findings(meeting->gaps, request);
+	hl_buf_putf(&out, "%s: %s %s (%zu gaps)\n", meeting->file,
+	    meeting->gaps->errors == 0 ? "meets" : "does not meet", request->argv[0],
+	    meeting->gaps->errors);
+	if (meeting->score != NULL)
+		policy_score_put(meeting->score, &out);
 	return verb_answer(&out, err);
 }
 
@@ -196,15 +217,18 @@ static int
 meets_one(const struct request *request, const struct host *host, const struct policy *level,
     const char *file)
 {
+	static struct policy_score score;
 	struct policy *policy = NULL;
 	struct policy_findings gaps = { 0 };
+	const struct meeting meeting = { file, &gaps, request->has_score ? &score : NULL };
 	struct hl_err err = { 0 };
 	int status = load_one(request, host, file, &policy);
 
 	if (status != 0)
 		return status;
 	if (policy_within(policy, level, file, &gaps, &err) != 0 ||
-	    print_meets(request, file, &gaps, &err) != 0)
+	    policy_score(policy, level, &score, &err) != 0 ||
+	    print_meets(request, &meeting, &err) != 0)
 		status = verb_fail(&err);
 	else
 		status = gaps.errors > 0 ? 1 : 0;

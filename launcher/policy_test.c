@@ -187,6 +187,35 @@ test_file(struct tester *tester, const char *file)
  * Examples
  */
 
+enum {
+	/* Of all examples of a policy: twenty times what two hundred ordinary ones take. */
+	EXAMPLES_US = 500000,
+};
+
+/* What is not judged is no pass: the example at which it stopped fails, and says why. */
+static bool
+is_in_time(struct tester *tester, const struct trial *trial,
+    const struct policy_expectation *example, const char *file)
+{
+	struct verdict verdict HL_AUTO(verdict_done) = { 0 };
+	struct hl_buf name HL_AUTO(hl_buf_done) = { 0 };
+	char message[200];
+
+	if (*trial->spent_us < EXAMPLES_US)
+		return true;
+	verdict_init(&verdict);
+	hl_buf_init(&name, TESTER_OUT_MAX);
+	trial_name(example, &name);
+	snprintf(message, sizeof(message),
+	    "the examples before it took %llu ms of processor time, of %d; it and those behind it were not tried [%s]",
+	    (unsigned long long)(*trial->spent_us / 1000), EXAMPLES_US / 1000,
+	    hl_code_info(HLP_30)->id);
+	tester_why(tester, example, message, &verdict);
+	tester->out.failed |= name.failed;
+	tester_case(tester, file, name.data, &verdict);
+	return false;
+}
+
 /* Those of one layer: files are known by the name that they were given by. */
 static void
 run_examples(struct tester *tester, struct trial *trial, const struct policy *policy,
@@ -200,6 +229,8 @@ run_examples(struct tester *tester, struct trial *trial, const struct policy *po
 			struct hl_buf name HL_AUTO(hl_buf_done) = { 0 };
 			if (strcmp(examples->v[j].where.file, file) != 0)
 				continue;
+			if (!is_in_time(tester, trial, &examples->v[j], file))
+				return;
 			verdict_init(&verdict);
 			hl_buf_init(&name, TESTER_OUT_MAX);
 			trial_name(&examples->v[j], &name);
@@ -218,11 +249,13 @@ test_examples(struct tester *tester, const struct request_items *files)
 	struct policy *policy = NULL;
 	struct policy_findings findings;
 	struct hl_err err = { 0 };
+	uint64_t spent_us = 0;
 	struct trial trial = {
 		.host = &tester->host,
 		.workdir = tester->workdir,
 		.files = files,
 		.coverage = &tester->coverage,
+		.spent_us = &spent_us,
 	};
 	size_t before = tester->count;
 

@@ -23,6 +23,7 @@ what_to_load(const struct request_items *files, const struct host *host)
 		.cwd = host->cwd,
 		.caller = host->uid,
 		.home = host->home,
+		.check_call = confine_syscall_check,
 	};
 }
 

@@ -356,8 +356,10 @@ finish(struct run *run)
 		else
 			report_error(&err);
 	}
-	if (run->result.err.code != HL_OK)
+	if (run->result.err.code != HL_OK) {
+		plan_seccomp_hint(&run->plan, &run->result.err);
 		report_error(&run->result.err);
+	}
 	if (run->result.how == RUNNER_TIMED_OUT)
 		report_note("timed out: the command and everything it started were ended");
 	if (record_end(run, &err) != 0) {

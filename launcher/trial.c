@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "launcher/conflicts_parts.h"
 #include "launcher/options.h"
@@ -245,6 +246,40 @@ compare(const struct trial *trial, const struct policy *policy, bool *ret_is_met
 	return 0;
 }
 
+static int
+hold(const struct trial *trial, struct policy *policy, bool *ret_is_met, char *message,
+    struct hl_err *err)
+{
+	switch (trial->expectation->kind) {
+	case POLICY_EXPECT_ALLOW:
+	case POLICY_EXPECT_REFUSE:
+		return judge(trial, policy, ret_is_met, message);
+	case POLICY_EXPECT_EFFECTIVE:
+	case POLICY_EXPECT_BOUND:
+		return compare(trial, policy, ret_is_met, message, err);
+	case POLICY_EXPECT_PASS:
+	case POLICY_EXPECT_WITHHOLD:
+	case POLICY_EXPECT_HIDDEN:
+	case POLICY_EXPECT_READ_ONLY:
+	case POLICY_EXPECT_WRITABLE:
+		return ask(trial, policy, ret_is_met, message, err);
+	case POLICY_EXPECT_MAX:
+		break;
+	}
+	hl_bug(__FILE__, __LINE__, "an expectation of no kind");
+}
+
+/* Of this process, so that it says the same on a machine with much to do. */
+static uint64_t
+spent_us(void)
+{
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0)
+		return 0;
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 int
 trial_run(const struct trial *trial, bool *ret_is_met, char message[600], struct hl_err *err)
 {
@@ -258,25 +293,10 @@ trial_run(const struct trial *trial, bool *ret_is_met, char message[600], struct
 	touch_stack(trial->coverage, policy);
 	if (trial->expectation->field != POLICY_FIELD_MAX)
 		trial->coverage->fields[trial->expectation->field] = true;
-	switch (trial->expectation->kind) {
-	case POLICY_EXPECT_ALLOW:
-	case POLICY_EXPECT_REFUSE:
-		status = judge(trial, policy, ret_is_met, message);
-		break;
-	case POLICY_EXPECT_EFFECTIVE:
-	case POLICY_EXPECT_BOUND:
-		status = compare(trial, policy, ret_is_met, message, err);
-		break;
-	case POLICY_EXPECT_PASS:
-	case POLICY_EXPECT_WITHHOLD:
-	case POLICY_EXPECT_HIDDEN:
-	case POLICY_EXPECT_READ_ONLY:
-	case POLICY_EXPECT_WRITABLE:
-		status = ask(trial, policy, ret_is_met, message, err);
-		break;
-	case POLICY_EXPECT_MAX:
-		hl_bug(__FILE__, __LINE__, "an expectation of no kind");
-	}
+	uint64_t begin = spent_us();
+	status = hold(trial, policy, ret_is_met, message, err);
+	if (trial->spent_us != NULL)
+		*trial->spent_us += spent_us() - begin;
 	policy_free(policy);
 	return status;
 }

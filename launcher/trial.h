@@ -24,6 +24,7 @@ struct trial {
 	const struct request_items *files; /* the stack */
 	const struct policy_expectation *expectation;
 	struct coverage *coverage;
+	uint64_t *spent_us; /* adds the processor time of judging, reading left out; or NULL */
 };
 
 /* 0: *ret_is_met, and message says what is not as expected. -1: it cannot be told. */

@@ -137,6 +137,130 @@ check_words(const struct policy_read *layer, struct diag *diag)
 	}
 }
 
+/* What the file comes to when nobody asks for something else: its default is that word. */
+static bool
+is_used_at(const struct policy_given *given, uint64_t rank)
+{
+	return given->is_set && given->has_default && given->number == rank;
+}
+
+/* An error at one key, which says where the other one is. */
+static void
+contradicts(struct diag *diag, const struct policy_read *layer, const struct policy_given *given,
+    const struct policy_given *other, const char *message)
+{
+	policy_diag_error(diag, HLP_15, given->at, "%s", message);
+	policy_diag_other(diag, policy_origin(layer, other->at).where, "the other is here");
+}
+
+/* Without a network there is no port to publish, and no resolver of the system's. */
+static void
+check_network(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_given *mode = &layer->given[POLICY_NETWORK_MODE];
+	const struct policy_given *publish = &layer->given[POLICY_NETWORK_PUBLISH];
+	const struct policy_given *dns = &layer->given[POLICY_NETWORK_DNS];
+	const uint64_t none = 0, system_resolver = 2;
+
+	if (!is_held_at(mode, none))
+		return;
+	if (publish->items.len > 0) {
+		policy_diag_error(diag, HLP_29, publish->at,
+		    "network.publish names ports, and network.mode is none");
+		policy_diag_other(diag, policy_origin(layer, mode->at).where, "none is here");
+		policy_diag_help(diag, "write publish: [] or another mode");
+	}
+	if (is_used_at(dns, system_resolver)) {
+		policy_diag_error(diag, HLP_29, dns->at,
+		    "network.dns is system, and network.mode is none");
+		policy_diag_other(diag, policy_origin(layer, mode->at).where, "none is here");
+		policy_diag_help(diag, "write dns: none or another mode");
+	}
+}
+
+static bool
+are_all(const struct policy_given *backends, bool (*is_such)(const char *backend))
+{
+	const struct policy_items *named =
+	    backends->has_bound ? &backends->allowed : &backends->items;
+
+	for (size_t i = 0; i < named->len; i++)
+		if (!is_such(named->v[i].text))
+			return false;
+	return named->len > 0;
+}
+
+/* No limit is not a longer one: then the sandbox's life is the limit. On another backend, too, a
+ * command may run for longer. */
+static void
+check_times(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_given *wall = &layer->given[POLICY_LIMITS_WALL];
+	const struct policy_given *life = &layer->given[POLICY_CLOUD_LIFETIME];
+	uint64_t longest = wall->has_default ? wall->number : wall->bound;
+
+	if (!wall->is_set || !life->has_bound || longest == POLICY_UNLIMITED ||
+	    longest <= life->bound || !are_all(&layer->given[POLICY_BACKENDS], policy_is_cloud))
+		return;
+	contradicts(diag, layer, wall, life,
+	    "limits.wall is longer than cloud.lifetime, the life of the sandbox itself");
+	policy_diag_help(diag, "lower limits.wall, or raise cloud.lifetime");
+}
+
+/* Files of filters narrow a profile that is there. */
+static void
+check_filters(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_given *files = &layer->given[POLICY_PROCESS_SECCOMP_FILES];
+	const struct policy_given *profile = &layer->given[POLICY_PROCESS_SECCOMP_PROFILE];
+	const uint64_t none = 3;
+
+	if (files->items.len == 0 || !is_used_at(profile, none))
+		return;
+	contradicts(diag, layer, files, profile,
+	    "process.seccomp.files is not offered with process.seccomp.profile none");
+	policy_diag_help(diag, "name a profile, such as broad: the files deny besides");
+}
+
+static bool
+is_ssh(const char *backend)
+{
+	return strcmp(backend, "ssh") == 0;
+}
+
+/* The lock on files is the runner's, which every other backend has. */
+static void
+check_landlock(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_given *landlock = &layer->given[POLICY_FS_LANDLOCK];
+	const struct policy_given *runner = &layer->given[POLICY_SSH_RUNNER];
+	const uint64_t required = 0, optional = 1;
+
+	if (!is_held_at(landlock, required) || !is_used_at(runner, optional) ||
+	    !are_all(&layer->given[POLICY_BACKENDS], is_ssh))
+		return;
+	contradicts(diag, layer, landlock, runner,
+	    "fs.landlock is required, and ssh.runner, which applies it, is optional");
+	policy_diag_help(diag, "write ssh.runner: required, or add a backend");
+}
+
+static void
+check_variables(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_items *set = &layer->given[POLICY_ENV_SET].items;
+	const struct policy_items *denied = &layer->given[POLICY_ENV_DENY].items;
+	size_t by;
+
+	for (size_t i = 0; i < set->len; i++) {
+		if (!policy_name_is_denied(denied, set->v[i].name, &by))
+			continue;
+		policy_diag_error(diag, HLP_15, policy_at_item(&set->v[i]),
+		    "env.set names %.64s, which env.deny denies", set->v[i].name);
+		policy_diag_other(diag, denied->v[by].origin.where, "it is denied here");
+		policy_diag_help(diag, "keep one of them");
+	}
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Records
  */
@@ -249,6 +373,11 @@ policy_check_file(const struct policy_read *layer, struct diag *diag)
 	check_defaults(layer, diag);
 	check_places(layer, diag);
 	check_words(layer, diag);
+	check_network(layer, diag);
+	check_times(layer, diag);
+	check_filters(layer, diag);
+	check_landlock(layer, diag);
+	check_variables(layer, diag);
 	for (size_t i = 0; i < POLICY_FIELD_MAX; i++)
 		if (policy_field_kind((enum policy_field)i) == POLICY_KIND_RECORDS)
 			check_records(layer, (enum policy_field)i, diag);

@@ -575,17 +575,17 @@ policy_within(const struct policy *inner, const struct policy *outer, const char
 	return pair.is_oom ? hl_err_oom(err) : 0;
 }
 
+/* As policy_within(), one field at a time. */
 int
-policy_load_level(const char *name, struct policy **ret_policy, struct hl_err *err)
+policy_is_within(const struct policy *inner, const struct policy *outer, enum policy_field field,
+    bool *ret_is_within, struct hl_err *err)
 {
-	struct policy_findings findings;
-	char text[160];
-	int len = snprintf(text, sizeof(text), "version: 1\nid: level\nlevel: %.60s\n", name);
-	const struct policy_text only = { name, text, (size_t)len };
+	struct policy_arena arena = { 0 };
+	struct pair pair = { .outer = outer, .inner = inner, .arena = &arena };
+	struct hl_origin origin;
 
-	if (policy_level_text(name) == NULL)
-		return policy_level_unknown(name, err);
-	int result = policy_load_texts(&only, 1, ret_policy, &findings, err);
-	policy_findings_done(&findings);
-	return result;
+	*ret_is_within = field == POLICY_FIELD_MAX ? first_degraded(inner, outer, &origin) == NULL
+						   : is_bound_inside(&pair, field);
+	policy_arena_done(&arena);
+	return pair.is_oom ? hl_err_oom(err) : 0;
 }

@@ -1,7 +1,8 @@
 /*
- * The policy language as a JSON Schema (draft 2020-12), for editors. It is made of the same tables
- * as the reader, and says what such a schema can: keys, types, words, ranges of numbers. Ranges of
- * sizes and times, paths and what two keys mean together are for policy check.
+ * The policy language as a JSON Schema (draft-07), for editors: the language servers for YAML read
+ * that one. It is made of the same tables as the reader, and says what such a schema can: keys,
+ * types, words, ranges of numbers. Ranges of sizes and times, paths and what two keys mean together
+ * are for policy check.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static const char level_schema[] = "{\"enum\":["
 #undef LAST
 				   "],\"description\":\"The built-in layer below this one.\"}";
 
-/* The frame's keys: what frame.c reads. A test compares the names. */
+/* The frame's keys: what frame.c reads. A test compares the names. Beside a reference draft-07
+ * reads nothing, so that one with a description is in a list of its own. */
 static const struct {
 	const char *key, *schema;
 } frame[] = {
@@ -42,19 +44,19 @@ static const struct {
 	{ "revision", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":" TEXT(
 			  POLICY_REVISION_MAX) ",\"description\":\"Grows with each change.\"}" },
 	{ "requires",
-	    "{\"$ref\":\"#/$defs/layers\",\"description\":\"Layers that this one needs.\"}" },
+	    "{\"allOf\":[{\"$ref\":\"#/definitions/layers\"}],\"description\":\"Layers that this one needs.\"}" },
 	{ "mandatory_layers",
-	    "{\"$ref\":\"#/$defs/layers\",\"description\":\"Host layer only: without these nothing runs.\"}" },
+	    "{\"allOf\":[{\"$ref\":\"#/definitions/layers\"}],\"description\":\"Host layer only: without these nothing runs.\"}" },
 	{ "owner",
 	    "{\"type\":\"string\",\"maxLength\":200,\"description\":\"Who is asked to widen a bound.\"}" },
 	{ "review_by",
 	    "{\"type\":\"string\",\"pattern\":\"^[0-9]{4}-[0-9]{2}-[0-9]{2}$\",\"description\":\"After that day a check warns.\"}" },
 	{ "lock",
-	    "{\"$ref\":\"#/$defs/names\",\"description\":\"Keys that later layers and callers may not touch.\"}" },
+	    "{\"allOf\":[{\"$ref\":\"#/definitions/names\"}],\"description\":\"Keys that later layers and callers may not touch.\"}" },
 	{ "degrade",
-	    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"allow\":{\"$ref\":\"#/$defs/names\"}},\"description\":\"Controls that may be missing.\"}" },
+	    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"allow\":{\"$ref\":\"#/definitions/names\"}},\"description\":\"Controls that may be missing.\"}" },
 	{ "examples",
-	    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"allow\":{\"$ref\":\"#/$defs/requests\"},\"refuse\":{\"$ref\":\"#/$defs/requests\"}},\"description\":\"Requests of a caller that the policy allows or refuses, for policy test.\"}" },
+	    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"allow\":{\"$ref\":\"#/definitions/requests\"},\"refuse\":{\"$ref\":\"#/definitions/requests\"}},\"description\":\"Requests of a caller that the policy allows or refuses, for policy test.\"}" },
 };
 
 static const char definitions[] =
@@ -126,10 +128,10 @@ put_number(struct hl_json *json, const struct policy_field_info *info)
 		put_milli(json, "maximum", info->max);
 		break;
 	case POLICY_KIND_SIZE:
-		put_pair(json, "$ref", "\"#/$defs/size\"");
+		put_pair(json, "$ref", "\"#/definitions/size\"");
 		break;
 	case POLICY_KIND_DURATION:
-		put_pair(json, "$ref", "\"#/$defs/time\"");
+		put_pair(json, "$ref", "\"#/definitions/time\"");
 		break;
 	case POLICY_KIND_STRING:
 	case POLICY_KIND_SET:
@@ -150,12 +152,12 @@ static void
 put_member_type(struct hl_json *json, const struct member *member)
 {
 	static const char *const types[] = {
-		[MEMBER_PATH] = "{\"$ref\":\"#/$defs/path\"}",
+		[MEMBER_PATH] = "{\"$ref\":\"#/definitions/path\"}",
 		[MEMBER_TEXT] = "{\"type\":\"string\",\"minLength\":1}",
 		[MEMBER_BOOL] = "{\"type\":\"boolean\"}",
 		[MEMBER_WORD] = "",
-		[MEMBER_SIZE] = "{\"$ref\":\"#/$defs/size\"}",
-		[MEMBER_MODE] = "{\"$ref\":\"#/$defs/mode\"}",
+		[MEMBER_SIZE] = "{\"$ref\":\"#/definitions/size\"}",
+		[MEMBER_MODE] = "{\"$ref\":\"#/definitions/mode\"}",
 	};
 
 	hl_json_key(json, member->key);
@@ -512,7 +514,7 @@ policy_json_schema(struct hl_buf *out, struct hl_err *err)
 
 	hl_json_init(&json, out);
 	hl_json_object(&json);
-	put_pair(&json, "$schema", "\"https://json-schema.org/draft/2020-12/schema\"");
+	put_pair(&json, "$schema", "\"http://json-schema.org/draft-07/schema#\"");
 	put_pair(&json, "title", "\"hermes-launch policy\"");
 	put_pair(&json, "type", "\"object\"");
 	put_pair(&json, "additionalProperties", "false");
@@ -523,7 +525,7 @@ policy_json_schema(struct hl_buf *out, struct hl_err *err)
 		put_pair(&json, frame[i].key, frame[i].schema);
 	put_keys_below(&json, "");
 	hl_json_end_object(&json);
-	put_pair(&json, "$defs", definitions);
+	put_pair(&json, "definitions", definitions);
 	hl_json_end_object(&json);
 	hl_buf_putc(out, '\n');
 	return hl_buf_check(out, "schema", err);

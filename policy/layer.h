@@ -75,6 +75,7 @@ struct policy_reader {
 	struct policy_arena *arena;
 	struct diag *diag;
 	struct policy_read *layer;
+	int (*check_call)(const char *name, struct hl_err *err); /* or NULL */
 	bool is_oom; /* sticky; checked once at the end */
 };
 
@@ -138,6 +139,18 @@ bool policy_read_member(struct policy_reader *r, enum policy_field field, const 
 bool policy_read_map(struct policy_reader *r, enum policy_field field, const struct node *node,
     struct policy_items *ret_items);
 bool policy_check_path(struct policy_reader *r, const char *key, const struct node *node,
+    const char *text);
+
+/* lookalikes.c: a character that is taken for one of ASCII where it stands. */
+struct policy_lookalike {
+	uint32_t code;
+	char ascii;
+	const char *what;
+};
+
+bool policy_find_lookalike(const char *text, struct policy_lookalike *ret_lookalike);
+/* Warns of it. */
+void policy_lint_path(struct policy_reader *r, const char *key, const struct node *node,
     const char *text);
 
 /* texts.c: a text of which the shape is enough. */

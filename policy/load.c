@@ -27,6 +27,7 @@ struct stack {
 	struct loaded files[POLICY_LAYERS_MAX];
 	size_t len;
 	bool is_fragment;
+	int (*check_call)(const char *name, struct hl_err *err);
 };
 
 static const char default_level[] = "restricted@1";
@@ -61,6 +62,7 @@ read_text(struct stack *stack, struct loaded *loaded, struct policy_findings *fi
 		.arena = &stack->policy->arena,
 		.diag = &diag,
 		.layer = loaded->read,
+		.check_call = stack->check_call,
 	};
 	int result;
 
@@ -315,6 +317,7 @@ load_stack(struct stack *stack, const struct policy_load_request *request, struc
 	int result = 0;
 
 	stack->is_fragment = request->is_fragment;
+	stack->check_call = request->check_call;
 	if (policy_file_list_find(request, &list, err) != 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < list.paths.len; i++)

@@ -87,8 +87,10 @@ policy_check_path(struct policy_reader *r, const char *key, const struct node *n
 	}
 	is_normal = hl_path_is_normal(buf.data);
 	hl_buf_done(&buf);
-	if (is_normal)
+	if (is_normal) {
+		policy_lint_path(r, key, node, text);
 		return true;
+	}
 	if (policy_key_is_private(key))
 		policy_diag_error(r->diag, HLP_14, policy_at(node),
 		    "%s must be an absolute path in normal form", key);
@@ -189,7 +191,21 @@ read_cap(struct policy_reader *r, const struct node *node, const char *text, con
 	return false;
 }
 
-/* Which names are system calls is for whoever makes the filter to say. */
+/* Which names are system calls is for whoever makes the filter to say: in a file that is loaded for
+ * a sandbox, or checked for one. */
+static bool
+is_call(struct policy_reader *r, const struct node *node, const char *name)
+{
+	struct hl_err err = { 0 };
+
+	if (r->check_call == NULL || r->check_call(name, &err) == 0)
+		return true;
+	policy_diag_error(r->diag, HLP_13, policy_at(node), "process.seccomp.deny: %s", err.msg);
+	if (err.help[0] != '\0')
+		policy_diag_help(r->diag, "%s", err.help);
+	return false;
+}
+
 static bool
 read_syscall(struct policy_reader *r, const struct node *node, const char *text,
     const char **ret_text)
@@ -199,7 +215,7 @@ read_syscall(struct policy_reader *r, const struct node *node, const char *text,
 
 	*ret_text = text;
 	if (len < 32 && text[strspn(text, bytes)] == '\0')
-		return true;
+		return is_call(r, node, text);
 	policy_diag_error(r->diag, HLP_07, policy_at(node),
 	    "\"%.40s\" is not the name of a system call", text);
 	policy_diag_help(r->diag, "write it as in syscalls(2), in small letters");
@@ -219,8 +235,10 @@ read_protect(struct policy_reader *r, const struct node *node, const char *text,
 	if (len > 2 && path[len - 1] == '/')
 		path[len - 1] = '\0';
 	if (text[0] != '/' && text[0] != '~' && text[0] != '$' && strpbrk(text, "*?[]{}") == NULL &&
-	    hl_path_is_normal(path))
+	    hl_path_is_normal(path)) {
+		policy_lint_path(r, "fs.protect", node, text);
 		return true;
+	}
 	policy_diag_error(r->diag, HLP_14, policy_at(node),
 	    "fs.protect must be a relative path in normal form, not \"%.60s\"", text);
 	policy_diag_help(r->diag,
@@ -241,8 +259,10 @@ read_device(struct policy_reader *r, const struct node *node, const char *text,
 {
 	*ret_text = text;
 	if (strncmp(text, "/dev/", 5) == 0 && hl_path_is_normal(text) && !is_pattern(text) &&
-	    strchr(text, '$') == NULL)
+	    strchr(text, '$') == NULL) {
+		policy_lint_path(r, "fs.devices", node, text);
 		return true;
+	}
 	policy_diag_error(r->diag, HLP_14, policy_at(node),
 	    "fs.devices must be a path below /dev in normal form, not \"%.60s\"", text);
 	policy_diag_help(r->diag,

@@ -176,6 +176,9 @@ struct policy_load_request {
 	uid_t caller;         /* real uid: who may own a policy file beside root */
 	const char *home;     /* for ~/.config/hermes-launch/policies, or NULL */
 	bool is_fragment;     /* to be compared, not run: what it requires may be missing */
+	/* Whether a name is a system call, of which this room knows nothing: 0, or -1 and what is
+	 * wrong with it. NULL: whatever looks like one. */
+	int (*check_call)(const char *name, struct hl_err *err);
 
 	/* Signatures; all of it may be zero: then none is asked for. */
 	const char *trust_file; /* "/etc/hermes-launch/trust.yaml"; NULL, or not there: no trust */
@@ -259,7 +262,7 @@ int policy_level_unknown(const char *name, struct hl_err *err);
  * kept. What cannot be moved line by line is an error (HLP-27). */
 int policy_format_file(const struct policy_load_request *request, struct hl_buf *out,
     bool *ret_is_same, struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
-/* The language as a JSON Schema (draft 2020-12), for editors. */
+/* The language as a JSON Schema (draft-07), for editors. */
 int policy_json_schema(struct hl_buf *out, struct hl_err *err) HL_MUST_CHECK;
 
 /* ------------------------------------------------------------------------------------------------
@@ -293,6 +296,9 @@ int policy_compare(const struct policy *old, const struct policy *new,
  * finding names when inner says nothing of the field. findings must have been initialised. */
 int policy_within(const struct policy *inner, const struct policy *outer, const char *file,
     struct policy_findings *findings, struct hl_err *err) HL_MUST_CHECK;
+/* Whether there is none of one field; of what may go missing where field is POLICY_FIELD_MAX. */
+int policy_is_within(const struct policy *inner, const struct policy *outer,
+    enum policy_field field, bool *ret_is_within, struct hl_err *err) HL_MUST_CHECK;
 /* A level alone, to compare with. */
 int policy_load_level(const char *name, struct policy **ret_policy,
     struct hl_err *err) HL_MUST_CHECK;

@@ -55,13 +55,19 @@ static bool
 refuse_text(const struct reading *q, enum record_type type, const char *subject,
     const struct node *node)
 {
+	struct policy_lookalike found;
+
 	if (policy_field_is_private(q->field))
 		policy_diag_error(q->r->diag, HLP_07, policy_at(node), "%s cannot be this text",
 		    subject);
 	else
 		policy_diag_error(q->r->diag, HLP_07, policy_at(node), "%s cannot be \"%.60s\"",
 		    subject, node->text);
-	policy_diag_help(q->r->diag, "%s", policy_record_type(type)->help);
+	if (!policy_field_is_private(q->field) && policy_find_lookalike(node->text, &found))
+		policy_diag_help(q->r->diag, "it has U+%04X (%s), which looks like \"%c\"; %s",
+		    found.code, found.what, found.ascii, policy_record_type(type)->help);
+	else
+		policy_diag_help(q->r->diag, "%s", policy_record_type(type)->help);
 	return false;
 }
 

@@ -294,7 +294,7 @@ static const struct record_type_info types[RECORD_TYPE_MAX] = {
 	    .schema = "{\"type\":\"integer\",\"minimum\":3,\"maximum\":1023}" },
 	[RECORD_TYPE_FILE] = { .max = 1024,
 	    .help = "it is a path of at most 1024 bytes",
-	    .schema = "{\"$ref\":\"#/$defs/path\"}" },
+	    .schema = "{\"$ref\":\"#/definitions/path\"}" },
 	[RECORD_TYPE_DIGEST] = { .max = HL_SHA256_HEX_SIZE,
 	    .bytes = DIGITS "abcdef",
 	    .is_good = is_digest,

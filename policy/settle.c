@@ -64,6 +64,8 @@ settle_number(struct policy *policy, enum policy_field field, struct policy_valu
 		state->number = state->bound;
 		state->origin = state->bound_origin;
 	}
+	if (policy_number_dormant(policy, field, err) != 0)
+		return -1;
 	value->number = policy_number_handed_out(field, state->number);
 	value->bound_number = state->is_bounded ? policy_number_handed_out(field, state->bound) : 0;
 	return 0;
@@ -92,16 +94,6 @@ settle_home(struct policy *policy, struct policy_value *value, struct hl_err *er
 	return 0;
 }
 
-/* Under the strict profile no capability is of use: those of another layer lie dormant, as one file
- * that has both is an error (check.c). */
-static bool
-are_caps_useless(const struct policy *policy)
-{
-	const struct policy_state *seccomp = &policy->states[POLICY_PROCESS_SECCOMP_PROFILE];
-
-	return seccomp->is_bounded && seccomp->bound == 0;
-}
-
 static int
 settle_list(struct policy *policy, enum policy_field field, struct hl_err *err)
 {
@@ -125,10 +117,7 @@ settle_list(struct policy *policy, enum policy_field field, struct hl_err *err)
 		if (items.len > 0)
 			state->origin = state->bound_origin;
 	}
-	if (field == POLICY_PROCESS_CAPS && items.len > 0 && are_caps_useless(policy)) {
-		items.len = 0;
-		state->origin = policy->states[POLICY_PROCESS_SECCOMP_PROFILE].bound_origin;
-	}
+	policy_list_dormant(policy, field, &items);
 	state->items = items;
 	return 0;
 }
@@ -203,12 +192,15 @@ policy_settle_field(struct policy *policy, enum policy_field field, struct hl_er
 
 	if (settle_kind(policy, field, &value, err) != 0)
 		return -1;
+	struct policy_items items = state->items;
+	if (field == POLICY_ENV_SET && policy_names_dormant(policy, &items, err) != 0)
+		return -1;
 	value.is_explicit = state->has_default;
 	value.is_bounded = state->is_bounded;
 	value.is_locked = state->is_locked;
 	value.text = state->text;
-	value.items = state->items.v;
-	value.items_len = state->items.len;
+	value.items = items.v;
+	value.items_len = items.len;
 	value.origin = state->origin;
 	if (state->is_bounded)
 		value.bound_origin = state->bound_origin;

@@ -148,6 +148,17 @@ bool policy_number_is_allowed(const struct policy_state *state, uint64_t number)
 /* check.c: what contradicts itself in one file. */
 void policy_check_file(const struct policy_read *layer, struct diag *diag);
 
+/* dormant.c: what other layers' bounds leave of a number, a list, and of env.set. */
+int policy_number_dormant(struct policy *policy, enum policy_field field,
+    struct hl_err *err) HL_MUST_CHECK;
+void policy_list_dormant(struct policy *policy, enum policy_field field,
+    struct policy_items *items);
+int policy_names_dormant(struct policy *policy, struct policy_items *ret_left,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Whether one of these patterns takes the name, and which. */
+bool policy_name_is_denied(const struct policy_items *denied, const char *name, size_t *ret_by);
+bool policy_is_cloud(const char *backend);
+
 /* settle.c */
 int policy_settle(struct policy *policy, struct hl_err *err) HL_MUST_CHECK;
 int policy_settle_field(struct policy *policy, enum policy_field field,

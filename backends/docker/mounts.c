@@ -40,11 +40,22 @@ check_target(const char *path, struct hl_err *err)
 	return 0;
 }
 
+/* Where it lies, and with which options it is mounted, its driver says, not the policy: nothing of
+ * that could be shown before the start, nor compared after it. */
+static int
+refuse_volume(const struct plan_mount *mount, struct hl_err *err)
+{
+	hl_err_set(err, HLB_58,
+	    "volume '%s' cannot be mounted: what it is on this host the engine decides, not the policy",
+	    mount->src);
+	return hl_err_help(err, "name the directory: kind: bind, with its path as src");
+}
+
 static int
 add_bind(struct docker_settings *settings, const struct plan_mount *mount, struct hl_err *err)
 {
 	if (mount->is_volume)
-		return hl_err_set(err, HLB_58, "volume '%s' cannot be mounted", mount->src);
+		return refuse_volume(mount, err);
 	if (!is_sayable(mount->src))
 		return hl_err_set(err, HLB_58, "an engine cannot be given the path '%s'",
 		    mount->src);

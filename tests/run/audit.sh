@@ -35,7 +35,8 @@ for caller in $CALLERS; do
 	is "$caller: one run's records, and no other's" "$(audit show --run "$id" | awk '{ print $4, $5 }')" \
 		"$(printf '%s '"$id"'\n' policy.load run.start run.sandbox run.end)"
 	is "$caller: the same as JSON" "$(audit show --format json --run "$id")" "$(grep "\"ev\":\"[a-z.]*\",\"run\":\"$id\"" <<<"$log")"
-	status_is "$caller: of a run that is not in the log there is nothing" 1 audit show --run 01NONE
+	status_is "$caller: a run that is not in the log is not found" 66 audit show --run 01NONE
+	like "$caller: and that is told" "$out" "no record of run '01NONE' is in the log \[HLA-09\]"
 
 	segment=$(ls "$TMP/state.$caller"/audit/*/*.jsonl)
 	cp "$segment" "$TMP/segment"

@@ -55,6 +55,25 @@ status_is "check --stack: a looser bound is a warning" 0 "$LAUNCH" policy check 
 like "check --stack: it has no effect" "$out" 'limits.memory has no effect: acme/base allows at most 4GiB \(base.yaml:5:24\) \[HLP-21\]'
 status_is "check --fail-on warning is 2" 2 "$LAUNCH" policy check --stack --fail-on warning base.yaml loose.yaml
 status_is "check --fail-on warning without any is 0" 0 "$LAUNCH" policy check --stack --fail-on warning base.yaml tight.yaml
+policy calls >/dev/null <<'Y'
+version: 1
+id: acme/team
+level: open@1
+process: {seccomp: {deny: [ptrace, mkdri]}}
+Y
+status_is "check: a system call that is none is an error" 1 "$LAUNCH" policy check calls.yaml
+like "check: the nearest system call" "$out" "calls.yaml:4:36: error: process.seccomp.deny: 'mkdri' is not a system call \[HLP-13\]"
+like "check: did you mean" "$out" "did you mean 'mkdir'"
+sed -i s/mkdri/mkdir/ calls.yaml
+status_is "check: with its name it is good" 0 "$LAUNCH" policy check calls.yaml
+sed -i "s/deny: .*/profile: none, files: [{file: \/p.json, sha256: a$(printf '%063d' 0)}]}}/" calls.yaml
+status_is "check: filter files without a profile are an error" 1 "$LAUNCH" policy check calls.yaml
+like "check: both places of it" "$out" 'note: the other is here: calls.yaml:4:30'
+printf 'version: 1\nid: acme/team\nlevel: baseline@1\nfs: {deny: ["/srv/p\xd0\xb0y"]}\n' >lookalike.yaml
+chmod 600 lookalike.yaml
+status_is "check: a letter that looks like another is a warning" 0 "$LAUNCH" policy check lookalike.yaml
+like "check: it is named with its double" "$out" 'fs.deny has U\+0430 \(Cyrillic\), which looks like "a" \[HLP-28\]'
+status_is "check --fail-on warning counts it" 2 "$LAUNCH" policy check --fail-on warning lookalike.yaml
 status_is "check --fail-on warning with errors is 1" 1 "$LAUNCH" policy check --fail-on warning broken.yaml
 status_is "check --fail-on knows one word" 64 "$LAUNCH" policy check --fail-on note base.yaml
 
@@ -132,6 +151,11 @@ import json, sys
 answer = json.loads(sys.stdin.readline())
 print(answer["meets"], len(answer["gaps"]) > 3)
 ' <<<"$out")" '^False True$'
+status_is "meets --score: the gaps still decide" 1 "$LAUNCH" policy meets --score restricted@1 base.yaml
+like "meets --score: each weight" "$out" '^ +10  yes  network.mode$'
+like "meets --score: of what is not met, too" "$out" '^ +3  no   fs.landlock$'
+like "meets --score: their sum" "$out" '^ +score [0-9]+ of [0-9]+: the sum of the weights above with yes$'
+unlike "meets without --score prints none (sibling)" "$("$LAUNCH" policy meets restricted@1 base.yaml 2>/dev/null)" 'score'
 status_is "meets: no such level" 64 "$LAUNCH" policy meets strict@9 base.yaml
 status_is "meets: no file" 66 "$LAUNCH" policy meets baseline@1 absent.yaml
 

@@ -69,6 +69,14 @@ for at in narrow deny; do
 	like "$at: the call is named" "$out" "'exit_group' is denied, which every command needs.*HLD-21"
 done
 
+# A command that cannot start says which file may be why; without one nothing is said of files.
+printf '%s' "${profile/\"mkdir\",\"mkdirat\"/\"clone\",\"fork\",\"vfork\"}" >"$TMP/policy/profile.json"
+sed -i "s/$sha256/$(sha256sum <"$TMP/policy/profile.json" | cut -d' ' -f1)/" with.yaml
+status_is "no process can be made" 126 as root timeout -s KILL 20 "$LAUNCH" run -p "$TMP/policy/with.yaml" -- true
+like "the file is named" "$out" "help: a call that it needs may be denied by process.seccomp.files: $TMP/policy/profile.json"
+status_is "a program that is none (sibling)" 126 as root "$LAUNCH" run -p "$TMP/policy/without.yaml" -- /etc
+unlike "no file is named" "$out" 'seccomp'
+
 # No profile at all is no profile that denies a call more.
 policy loose >/dev/null <<'Y'
 version: 1

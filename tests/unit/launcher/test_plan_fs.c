@@ -329,6 +329,8 @@ test_volumes(void **state)
 	char text[1024];
 
 	assert_refused(fixture, mount_text("cache", "/mnt/c", ", kind: volume"), HLD_21, "volume");
+	assert_non_null(strstr(fixture->err.msg, "no engine to keep it"));
+	assert_non_null(strstr(fixture->err.help, "kind: bind"));
 	snprintf(text, sizeof(text), "backends: [docker]\nimage: [\"x@sha256:%064d\"]\n%s", 1,
 	    mount_text("cache", "/mnt/c", ", kind: volume"));
 	assert_planned(fixture, text);

@@ -169,7 +169,30 @@ add_isolation(char *text, size_t size)
 	snprintf(text + len, size - len, "local: {isolation: confined}\n");
 }
 
-/* A call that this program does not know would pass where no named profile is below. */
+/* The text as an organisation's, and a team's file above it that wants no profile. */
+static int
+load_below_none(struct fixture *fixture, const char *text)
+{
+	const char *const files[] = { at(fixture, "policies/p.yaml"),
+		at(fixture, "policies/team.yaml") };
+	const struct policy_load_request load = {
+		.files = files,
+		.files_len = 2,
+		.cwd = fixture->work,
+		.caller = getuid(),
+		.home = fixture->home,
+	};
+	char org[2048];
+
+	snprintf(org, sizeof(org), "layer: org\n%s", text);
+	assert_int_equal(load_text(fixture, "open@1", org), 0);
+	make_file(files[1], "version: 1\nid: test/team\nprocess: {seccomp: {profile: none}}\n");
+	unload(fixture);
+	return policy_load(&load, &fixture->policy, &fixture->findings, &fixture->err);
+}
+
+/* A call that this program does not know would pass where no named profile is below. In one file
+ * that is a contradiction, of two it is found when they are one policy. */
 static void
 a_named_profile_is_below(void **state)
 {
@@ -178,7 +201,11 @@ a_named_profile_is_below(void **state)
 
 	name_file(fixture, ALLOW_BUT("\"ptrace\""), "none", text, sizeof(text));
 	add_isolation(text, sizeof(text));
-	assert_int_equal(load_text(fixture, "open@1", text), 0);
+	assert_int_equal(load_text(fixture, "open@1", text), -1);
+	assert_int_equal(fixture->err.code, HLP_15);
+	name_file(fixture, ALLOW_BUT("\"ptrace\""), "{max: none}", text, sizeof(text));
+	add_isolation(text, sizeof(text));
+	assert_int_equal(load_below_none(fixture, text), 0);
 	assert_int_equal(build_plan(fixture), -1);
 	assert_int_equal(fixture->err.code, HLD_21);
 	name_file(fixture, ALLOW_BUT("\"ptrace\""), "broad", text, sizeof(text));

@@ -110,6 +110,23 @@ put_fs(struct hl_buf *out)
 	hl_buf_putf(out, "  home: {kind: %s}\n", ONE_OF("tmpfs", "persist"));
 }
 
+/* What needs a network stands beside a mode that has one; another layer may take it away. */
+static void
+put_network(struct hl_buf *out)
+{
+	static const char *const ports[] = { "\"8080\"", "\"53/udp\"" };
+	const char *mode = ONE_OF("none", "proxy", "bridge", "host");
+
+	hl_buf_puts(out, "network:\n  ");
+	put_number(out, "mode", mode);
+	if (mode[0] == 'n' || pick(2) == 0)
+		return;
+	hl_buf_puts(out, "  ");
+	put_number(out, "dns", ONE_OF("none", "proxy", "system"));
+	hl_buf_puts(out, "  ");
+	put_set(out, "publish", ports, HL_ARRAY_SIZE(ports));
+}
+
 static void
 put_sets(struct hl_buf *out)
 {
@@ -125,13 +142,13 @@ put_sets(struct hl_buf *out)
 
 	hl_buf_puts(out, "env:\n  ");
 	put_set(out, "pass", names, HL_ARRAY_SIZE(names));
+	hl_buf_puts(out, ONE_OF("", "  set: {CI_A: a, CI_B: b}\n", "  deny: [\"*_A\"]\n"));
 	if (pick(2) == 0)
 		put_set(out, "image", images, HL_ARRAY_SIZE(images));
 	/* local is always among them, so that something is left. */
 	hl_buf_puts(out, "backends: [local, ");
 	hl_buf_putf(out, "%s]\n", backends[pick(HL_ARRAY_SIZE(backends))]);
-	hl_buf_puts(out, "network:\n  ");
-	put_number(out, "mode", ONE_OF("none", "proxy", "bridge", "host"));
+	put_network(out);
 	if (pick(2) == 0)
 		return;
 	/* A recipe may bring the hosts of any secret. */
