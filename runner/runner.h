@@ -19,7 +19,7 @@
  *				STATE*, EXIT	how, status, usage, was state kept
  *				OUT*		of what the command left running
  *				CLOSED		nothing of the call is left
- *	PING			PONG		the same bytes (no host of ours sends it)
+ *	PING			PONG		the same bytes: does it still listen?
  *	GOODBYE					end; so do the end of the stream, and
  *						CLOSED of a call that is ALONE
  *

@@ -2,6 +2,7 @@
  * The life of a call: request to SPAWN, output on its way, EXIT to result, and what becomes of the
  * state. The channel outlives the call where the command has left something running.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,73 +11,9 @@
 
 #include "base/banned.h"
 
-static void on_deadline(void *context, uint32_t events);
-
 /* ------------------------------------------------------------------------------------------------
- * Deadlines and ends
+ * The end
  */
-static int
-arm(struct session_call *call, struct session *session, uint64_t ms, struct hl_err *err)
-{
-	const struct hl_watch watch = { .fd = -1,
-		.when_ms = hl_now_mono_ms() + ms,
-		.fn = on_deadline,
-		.context = call };
-
-	hl_source_remove(call->deadline);
-	call->deadline = NULL;
-	return ms > 0 ? hl_loop_add(session->config.loop, &watch, &call->deadline, err) : 0;
-}
-
-/* False when it cannot be set: the session has failed then, and the call is its owner's. */
-static bool
-set_deadline(struct session_call *call, uint64_t ms)
-{
-	struct session *session = call->session;
-	struct hl_err err;
-
-	if (arm(call, session, ms, &err) == 0)
-		return true;
-	session_fail(session, err.code, "%s", err.msg);
-	return false;
-}
-
-/* The call may be gone afterwards. */
-static void
-send_kill(struct session_call *call, enum runner_how how)
-{
-	unsigned char reason = (unsigned char)how;
-
-	call->killed = how;
-	/* Whoever does not take what there is must not keep the end waiting. */
-	call->request.flags &= ~(uint32_t)SESSION_CALL_PAUSED;
-	channel_release_held(call->session, &call->session->channels[call->channel]);
-	session_send(call->session, RUNNER_KILL, call->channel, &reason, 1);
-	(void)set_deadline(call, SESSION_KILL_MS);
-}
-
-/* A deadline passed: the start's, the wall limit's, or the one after KILL. A runner that does not
- * answer is the end of the session, because nobody can say what runs in it. */
-static void
-on_deadline(void *context, uint32_t events)
-{
-	struct session_call *call = context;
-	struct session *session = call->session;
-
-	(void)events;
-	call->deadline = NULL;
-	session_enter(session);
-	if (call->killed != 0)
-		session_fail(session, HLB_07,
-		    "the sandbox did not end a command when it was told to");
-	else if (session->channels[call->channel].state == CHANNEL_RUNNING)
-		send_kill(call, RUNNER_TIMED_OUT);
-	else if (session->phase >= SESSION_READY)
-		session_fail(session, HLB_08, "the sandbox did not start a command in time");
-	session_flush(session);
-	session_leave(session);
-}
-
 /* The call is its owner's from here on: nothing of it is touched behind on_end. */
 static void
 finish(struct session_call *call)
@@ -125,17 +62,11 @@ call_abandon(struct session_call *call, const struct hl_err *err)
 /* ------------------------------------------------------------------------------------------------
  * Frames of the runner
  */
-static uint64_t
-shorter(uint64_t a, uint64_t b)
-{
-	return a == 0 || (b != 0 && b < a) ? b : a;
-}
-
 void
 call_started(struct session_call *call)
 {
 	call->result.was_started = true;
-	if (set_deadline(call, shorter(call->wall_ms, call->session->config.wall_ms)) &&
+	if (call_set_deadline(call, call_wall(call, call->session)) &&
 	    call->request.on_started != NULL)
 		call->request.on_started(call->request.context);
 }
@@ -296,8 +227,7 @@ call_open(struct session *session, struct session_call *call, const struct runne
 	if (session->out.len + need > SESSION_OUT_MAX - SESSION_OUT_BUSY)
 		return hl_err_set(err, HLB_10, "the sandbox does not take the calls that it has");
 	/* Until the session is ready its own deadline counts. */
-	const uint64_t start_ms = session->config.start_ms;
-	if (arm(call, session, start_ms > 0 ? start_ms : SESSION_START_MS, err) != 0)
+	if (call_arm(call, session, call_start_patience(call, session), err) != 0)
 		return -1;
 	put_state_text(session, number, state_text);
 	hl_buf_put(&session->out, frame.data, frame.len);
@@ -518,13 +448,29 @@ is_running(const struct session_call *call)
 	       call->session->channels[call->channel].state == CHANNEL_RUNNING;
 }
 
+/* What a signal is for is the command's to say, but whoever sends one of these waits for an end. */
+static bool
+is_for_end(int signal_number)
+{
+	return signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP ||
+	       signal_number == SIGQUIT || signal_number == SIGKILL;
+}
+
 void
 session_call_signal(struct session_call *call, int signal_number)
 {
+	struct session *session = call->session;
+
 	if (!is_running(call))
 		return;
-	session_send_u32(call->session, RUNNER_SIGNAL, call->channel, (uint32_t)signal_number);
-	session_flush(call->session);
+	session_enter(session);
+	session_send_u32(session, RUNNER_SIGNAL, call->channel, (uint32_t)signal_number);
+	if (is_for_end(signal_number)) {
+		call->was_told_to_end = true;
+		session_ask(session);
+	}
+	session_flush(session);
+	session_leave(session);
 }
 
 void
@@ -550,7 +496,7 @@ session_call_cancel(struct session_call *call)
 	if (session == NULL || call->killed != 0)
 		return;
 	session_enter(session);
-	send_kill(call, RUNNER_CANCELLED);
+	call_send_kill(call, RUNNER_CANCELLED);
 	session_flush(session);
 	session_leave(session);
 }

@@ -82,8 +82,24 @@ on_locked(struct session *session, struct channel *channel, const struct runner_
 	hl_buf_done(&safe);
 	session->phase = SESSION_READY;
 	session_no_deadline(session);
+	for (unsigned i = 1; i <= RUNNER_CALLS_MAX && session->phase == SESSION_READY; i++)
+		if (session->channels[i].call != NULL)
+			call_ready(session->channels[i].call);
 	if (session->config.on_ready != NULL)
 		session->config.on_ready(session->config.context, session->locked);
+}
+
+/* Only what was asked has an answer. */
+static void
+on_pong(struct session *session, struct channel *channel, const struct runner_frame *frame)
+{
+	(void)channel;
+	if (!session->awaits_pong || frame->payload_len != 0) {
+		session_fail(session, HLB_01, "the runner sent an answer that was not asked for");
+		return;
+	}
+	session->awaits_pong = false;
+	session_no_deadline(session);
 }
 
 /* Only families that a runner may speak of are believed. */
@@ -217,6 +233,7 @@ static const struct frame_rule rules[] = {
 	{ RUNNER_HELLO, false, SESSION_MAGIC, SESSION_MAGIC, on_hello },
 	{ RUNNER_LOCKED, false, SESSION_HELLO, SESSION_HELLO, on_locked },
 	{ RUNNER_ERROR, false, SESSION_HELLO, SESSION_READY, on_error },
+	{ RUNNER_PONG, false, SESSION_READY, SESSION_READY, on_pong },
 	{ RUNNER_STARTED, true, CHANNEL_SPAWNED, CHANNEL_SPAWNED, on_started },
 	{ RUNNER_OUT, true, CHANNEL_RUNNING, CHANNEL_LEFT, on_out },
 	{ RUNNER_WINDOW_ADD, true, CHANNEL_SPAWNED, CHANNEL_LEFT, on_window },

@@ -1,7 +1,8 @@
 /*
  * The machine of a session: session.c (life of the session and its stream), frames.c (what each
- * frame means), call.c (life of a call), result.c (what is known at its end), and the places where
- * output goes (window.c, spill.c, background.c). Private to session/.
+ * frame means), call.c (life of a call), deadline.c (how long it may take), result.c (what is known
+ * at its end), and the places where output goes (window.c, spill.c, background.c). Private to
+ * session/.
  */
 #ifndef HL_SESSION_MACHINE_H
 #define HL_SESSION_MACHINE_H
@@ -78,6 +79,7 @@ struct session {
 	bool in_was_full; /* the last read took all that there was room for */
 	bool is_alone;    /* its one call has the sandbox for itself */
 	bool is_over;     /* and is CLOSED: the end of the stream is what comes next */
+	bool awaits_pong; /* PING was sent, and deadline is that of its answer */
 	struct hl_buf out;
 	struct channel channels[RUNNER_CALLS_MAX + 1];
 	unsigned last_channel;
@@ -102,6 +104,7 @@ struct session_call {
 	uint64_t begin_ms, wall_ms;
 	struct hl_source *deadline;
 	enum runner_how killed; /* KILL was sent, and why; 0 = not */
+	bool was_told_to_end;   /* by a signal, which it may have a use for */
 	bool takes_stdin;
 	uint32_t stdin_credit;
 	struct window windows[2];
@@ -122,6 +125,8 @@ void session_enter(struct session *session);
 /* May free the session. */
 void session_leave(struct session *session);
 void session_no_deadline(struct session *session);
+/* Asks the runner whether it still listens: one that does not answer is the end of the session. */
+void session_ask(struct session *session);
 
 /* frames.c */
 void session_frame(struct session *session, const struct runner_frame *frame);
@@ -129,6 +134,19 @@ void channel_return_credit(struct session *session, struct channel *channel, int
     uint32_t bytes);
 /* What session_call_credit() has not given back yet. */
 void channel_release_held(struct session *session, struct channel *channel);
+
+/* deadline.c */
+int call_arm(struct session_call *call, struct session *session, uint64_t ms,
+    struct hl_err *err) HL_MUST_CHECK;
+/* False when it cannot be set: the session has failed then, and the call is its owner's. */
+bool call_set_deadline(struct session_call *call, uint64_t ms);
+/* The call may be gone afterwards. */
+void call_send_kill(struct session_call *call, enum runner_how how);
+uint64_t call_wall(const struct session_call *call, const struct session *session);
+/* How long it may take until the command is started. */
+uint64_t call_start_patience(const struct session_call *call, const struct session *session);
+/* The session is ready, and call waits in it. */
+void call_ready(struct session_call *call);
 
 /* call.c */
 /* What session_call() and session_run() have in common: spawn is sent on a channel of its own. */

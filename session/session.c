@@ -163,6 +163,24 @@ session_fail(struct session *session, enum hl_code code, const char *format, ...
 	close_now(session);
 }
 
+static void read_stream(struct session *session);
+
+/* Who told a command to end wants it to have ended: that is what it is recorded as. An answer that
+ * came while we ourselves were stopped is one. */
+static void
+give_up(struct session *session)
+{
+	read_stream(session);
+	if (session->phase == SESSION_CLOSED || !session->awaits_pong)
+		return;
+	for (unsigned i = 1; i <= RUNNER_CALLS_MAX; i++) {
+		struct session_call *call = session->channels[i].call;
+		if (call != NULL && call->was_told_to_end && call->killed == 0)
+			call->killed = RUNNER_CANCELLED;
+	}
+	session_fail(session, HLB_07, "the runner in the sandbox does not answer");
+}
+
 static void
 on_deadline(void *context, uint32_t events)
 {
@@ -171,7 +189,9 @@ on_deadline(void *context, uint32_t events)
 	(void)events;
 	session->deadline = NULL;
 	session_enter(session);
-	if (session->phase == SESSION_ENDING) {
+	if (session->awaits_pong) {
+		give_up(session);
+	} else if (session->phase == SESSION_ENDING) {
 		/* It was told and does not go: the kernel ends what is below its first process. */
 		if (session->config.sandbox->pidfd >= 0)
 			syscall(SYS_pidfd_send_signal, session->config.sandbox->pidfd, SIGKILL,
@@ -202,6 +222,22 @@ set_deadline(struct session *session, uint64_t after_ms, struct hl_err *err)
 	return hl_loop_add(session->config.loop, &watch, &session->deadline, err);
 }
 
+/* Nothing else would say it: a command may well go on after a signal, a runner always answers. */
+void
+session_ask(struct session *session)
+{
+	struct hl_err err;
+
+	if (session->phase != SESSION_READY || session->awaits_pong)
+		return;
+	if (set_deadline(session, SESSION_KILL_MS, &err) != 0) {
+		session_fail(session, err.code, "%s", err.msg);
+		return;
+	}
+	session->awaits_pong = true;
+	session_send(session, RUNNER_PING, 0, NULL, 0);
+}
+
 void
 session_close(struct session *session)
 {
@@ -210,6 +246,7 @@ session_close(struct session *session)
 	if (session->phase >= SESSION_ENDING)
 		return;
 	session_enter(session);
+	session->awaits_pong = false;
 	session_send(session, RUNNER_GOODBYE, 0, NULL, 0);
 	session->phase = SESSION_ENDING;
 	/* Whoever cannot be waited for is not. */

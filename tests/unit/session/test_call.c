@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -431,6 +432,43 @@ test_hostile_runner_is_hlb_01(void **state)
 	}
 }
 
+/* Whoever tells a command to end asks the runner whether it listens, once for many signals; what a
+ * command has its own use for asks nothing. An answer is believed once. */
+static void
+test_a_signal_for_the_end_asks_the_runner(void **state)
+{
+	unsigned char payload[64];
+	struct stage stage;
+
+	(void)state;
+	open_stage(&stage);
+	start(&stage, 0, 0);
+	turn(&stage);
+	session_call_signal(stage.calls[0], SIGUSR1);
+	assert_false(hears(&stage, RUNNER_PING, payload));
+	session_call_signal(stage.calls[0], SIGTERM);
+	assert_true(hears(&stage, RUNNER_PING, payload));
+	session_call_signal(stage.calls[0], SIGTERM);
+	assert_false(hears(&stage, RUNNER_PING, payload));
+	say(&stage, RUNNER_PONG, 0, "", 0);
+	turn(&stage);
+	assert_false(stage.is_closed);
+	say(&stage, RUNNER_PONG, 0, "", 0);
+	turn(&stage);
+	assert_true(stage.is_closed);
+	assert_int_equal(stage.closed.code, HLB_01);
+	close_stage(&stage);
+
+	open_stage(&stage);
+	start(&stage, 0, 0);
+	turn(&stage);
+	session_call_signal(stage.calls[0], SIGINT);
+	say(&stage, RUNNER_PONG, 0, "x", 1);
+	turn(&stage);
+	assert_int_equal(stage.closed.code, HLB_01);
+	close_stage(&stage);
+}
+
 static void
 test_an_end_without_a_beginning_is_hlb_01(void **state)
 {
@@ -565,6 +603,7 @@ main(void)
 		cmocka_unit_test(test_call_without_a_window),
 		cmocka_unit_test(test_exit_gives_held_credit_back),
 		cmocka_unit_test(test_hostile_runner_is_hlb_01),
+		cmocka_unit_test(test_a_signal_for_the_end_asks_the_runner),
 		cmocka_unit_test(test_an_end_without_a_beginning_is_hlb_01),
 		cmocka_unit_test(test_lost_sandbox_is_hlb_07),
 		cmocka_unit_test(test_too_large_a_call_is_hlb_11),

@@ -26,6 +26,8 @@
 struct script {
 	struct hl_buf out;
 	bool wait_for_kill; /* answers KILL with EXIT of that reason */
+	int pongs;          /* answers PING so often, and then no more */
+	int exit_after_ms;  /* and says EXIT so long after TERM; 0 = does not */
 	int close_after_ms; /* 0 = wait for the host */
 	int term_after_ms;  /* sends TERM to the host; 0 = does not */
 };
@@ -96,6 +98,26 @@ begin(struct script *script)
 	put_started(&script->out);
 }
 
+/* And the end of a command that took its time to it. */
+static void
+say_pong(const struct script *script, int fd, int left)
+{
+	struct hl_buf answer;
+
+	hl_buf_init(&answer, 4096);
+	runner_frame_put(&answer, RUNNER_PONG, 0, NULL, 0);
+	if (hl_write_full(fd, answer.data, answer.len) != 0)
+		_exit(0);
+	if (left == 1 && script->exit_after_ms > 0) {
+		usleep((useconds_t)script->exit_after_ms * 1000);
+		hl_buf_reset(&answer);
+		put_exit(&answer, RUNNER_EXITED, 7, 0);
+		if (hl_write_full(fd, answer.data, answer.len) != 0)
+			_exit(0);
+	}
+	hl_buf_done(&answer);
+}
+
 static void
 play(const struct script *script, int fd)
 {
@@ -112,6 +134,7 @@ play(const struct script *script, int fd)
 		usleep((useconds_t)script->term_after_ms * 1000);
 		kill(getppid(), SIGTERM);
 	}
+	int pongs = script->pongs;
 	hl_buf_init(&in, 1U << 20);
 	for (ssize_t n; (n = read(fd, chunk, sizeof(chunk))) > 0;) {
 		struct runner_frame frame;
@@ -125,6 +148,8 @@ play(const struct script *script, int fd)
 				if (hl_write_full(fd, answer.data, answer.len) != 0)
 					_exit(0);
 			}
+			if (frame.type == RUNNER_PING && pongs > 0)
+				say_pong(script, fd, pongs--);
 			hl_buf_drop(&in, size);
 		}
 	}
@@ -305,6 +330,61 @@ test_deaf_runner_still_times_out(void **state)
 	struct session_result result = run_script(&script, 50, NULL);
 	assert_int_equal(result.how, RUNNER_TIMED_OUT);
 	assert_int_equal(result.status, 124);
+}
+
+/* Nor is a signal lost on it: that it was told to end is what is recorded. */
+static void
+test_deaf_runner_is_ended_by_a_signal(void **state)
+{
+	(void)state;
+	struct script script;
+
+	alarm(30);
+	begin(&script);
+	script.term_after_ms = 50;
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.how, RUNNER_CANCELLED);
+	assert_int_equal(result.status, 130);
+	assert_true(result.wall_ms < 10000);
+	alarm(0);
+}
+
+/* One that answers has all the time that its command takes, however long that is. */
+static void
+test_command_that_takes_its_time_after_a_signal(void **state)
+{
+	(void)state;
+	struct script script;
+
+	alarm(30);
+	begin(&script);
+	script.term_after_ms = 50;
+	script.pongs = 1;
+	script.exit_after_ms = 6000;
+	struct session_result result = run_script(&script, 0, NULL);
+	assert_int_equal(result.how, RUNNER_EXITED);
+	assert_int_equal(result.status, 7);
+	assert_true(result.wall_ms >= 6000);
+	alarm(0);
+}
+
+/* One that became ready and starts nothing: the wall limit ends that as well. */
+static void
+test_deaf_runner_before_the_start_times_out(void **state)
+{
+	(void)state;
+	struct script script = { 0 };
+
+	alarm(30);
+	hl_buf_init(&script.out, 64 * 1024);
+	put_hello(&script.out, RUNNER_VERSION);
+	put_locked(&script.out);
+	struct session_result result = run_script(&script, 50, NULL);
+	assert_int_equal(result.how, RUNNER_TIMED_OUT);
+	assert_int_equal(result.status, 124);
+	assert_false(result.was_started);
+	assert_true(result.wall_ms < 10000);
+	alarm(0);
 }
 
 /* A runner that says nothing at all: HLB-08, and nothing was started. */
@@ -549,6 +629,9 @@ main(void)
 		cmocka_unit_test(test_end_while_running_is_hlb_07),
 		cmocka_unit_test(test_wall_limit),
 		cmocka_unit_test(test_deaf_runner_still_times_out),
+		cmocka_unit_test(test_deaf_runner_is_ended_by_a_signal),
+		cmocka_unit_test(test_command_that_takes_its_time_after_a_signal),
+		cmocka_unit_test(test_deaf_runner_before_the_start_times_out),
 		cmocka_unit_test(test_silent_runner_is_hlb_08),
 		cmocka_unit_test(test_out_of_order_is_hlb_01),
 		cmocka_unit_test(test_garbage_is_hlb_01),
