@@ -4,6 +4,8 @@
  * A root caller's command is root only where a policy says allow_root; otherwise it runs as
  * 65534:65534, a number that owns nothing, on every backend alike.
  */
+#include <sys/syscall.h>
+
 #include <string.h>
 
 #include "base/base.h"
@@ -108,7 +110,17 @@ plan_caps(const struct policy *policy, struct plan *plan, struct hl_err *err)
 static int
 check_needed_calls(const struct plan *plan, struct hl_err *err)
 {
-	static const char *const needed[] = { "execve", "exit_group", "read", "write" };
+	static const char *const needed[] = {
+		"execve",
+		"exit_group",
+#ifdef SYS_poll
+		"poll", /* the runner's, which hears and ends the command by it */
+#else
+		"ppoll",
+#endif
+		"read",
+		"write",
+	};
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(needed); i++) {
 		if (!hl_strv_contains(&plan->seccomp_deny, needed[i]))

@@ -343,8 +343,14 @@ init_run(struct init *init)
 		if (init->is_done && init->out.len == 0)
 			break;
 		prepare(init, &round);
-		if (poll(round.fds, round.len, timeout(init)) > 0)
+		int ready = poll(round.fds, round.len, timeout(init));
+		if (ready > 0)
 			step(init, &round);
+		/* Without it nothing more is heard: neither the host nor the command's end. */
+		else if (ready < 0 && errno != EINTR)
+			init_fault(init, &(const struct runner_error){ .code = HLD_01,
+					     .sys_errno = errno,
+					     .subject = "wait for events" });
 		if (init->state != INIT_OVER)
 			progress(init);
 	}

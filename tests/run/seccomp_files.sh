@@ -64,10 +64,16 @@ printf '%s' "$narrow" >"$TMP/policy/narrow.json"
 chmod 644 "$TMP/policy/narrow.json"
 sed -e "s/$sha256/$(sha256sum <"$TMP/policy/narrow.json" | cut -d' ' -f1)/" -e 's/profile.json/narrow.json/' with.yaml | policy narrow >/dev/null
 printf 'version: 1\nid: acme/deny\nlevel: baseline@1\nprocess: {seccomp: {deny: [exit_group]}}\n' | policy deny >/dev/null
+printf 'version: 1\nid: acme/poll\nlevel: baseline@1\nprocess: {seccomp: {deny: [poll]}}\n' | policy poll >/dev/null
 for at in narrow deny; do
 	status_is "$at: no end is let through" 125 as root timeout 20 "$LAUNCH" run -p "$TMP/policy/$at.yaml" -- true
 	like "$at: the call is named" "$out" "'exit_group' is denied, which every command needs.*HLD-21"
 done
+# The runner's own: it would hear nothing more.
+if [ "$(uname -m)" = x86_64 ]; then
+	status_is 'poll: nothing would hear the end' 125 as root timeout 20 "$LAUNCH" run -p "$TMP/policy/poll.yaml" -- true
+	like 'poll: the call is named' "$out" "'poll' is denied, which every command needs.*HLD-21"
+fi
 
 # A command that cannot start says which file may be why; without one nothing is said of files.
 printf '%s' "${profile/\"mkdir\",\"mkdirat\"/\"clone\",\"fork\",\"vfork\"}" >"$TMP/policy/profile.json"
