@@ -209,7 +209,8 @@ struct plan {
 	struct hl_origin image_origin, digest_origin, pull_origin;
 	struct hl_strv
 	    registry_files; /* the caller's credentials, in order; also what is not there */
-	struct hl_strv registry_env; /* NAME=VALUE for the programs that they name */
+	struct hl_strv registry_env;   /* NAME=VALUE for the programs that they name */
+	struct hl_strv registry_shown; /* what the command can write: no such program is there */
 	char *endpoint; /* absolute path of the engine's unix socket, or of the engine itself */
 	bool is_endpoint_program; /* started as a service for this run, and ended with it */
 	struct hl_origin endpoint_origin;

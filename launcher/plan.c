@@ -293,6 +293,7 @@ plan_done(struct plan *plan)
 	free(plan->endpoint);
 	hl_strv_done(&plan->registry_files);
 	hl_strv_done(&plan->registry_env);
+	hl_strv_done(&plan->registry_shown);
 	plan_env_done(plan);
 	hl_strv_done(&plan->seccomp_deny);
 	hl_strv_done(&plan->seccomp_files);

@@ -15,6 +15,7 @@
 
 enum {
 	REGISTRY_ENV_MAX = 32,
+	REGISTRY_SHOWN_MAX = PLAN_MOUNTS_MAX + 1, /* and the home */
 	PATH_VALUE_MAX = 64 * 1024
 };
 
@@ -126,6 +127,7 @@ int
 plan_registry(const struct host *host, struct plan *plan, struct hl_err *err)
 {
 	hl_strv_init(&plan->registry_env, REGISTRY_ENV_MAX);
+	hl_strv_init(&plan->registry_shown, REGISTRY_SHOWN_MAX);
 	hl_strv_init(&plan->registry_files, HL_ARRAY_SIZE(places));
 	for (size_t i = 0; i < HL_ARRAY_SIZE(places); i++) {
 		const struct place *place = &places[i];
@@ -160,9 +162,23 @@ plan_registry_named(const struct host *host, struct hl_strv *ret_files, struct h
 	return hl_strv_check(ret_files, "files of credentials", err);
 }
 
+/* hl-engine follows a program's links to where it is, which need not be a directory of PATH. */
+static int
+add_shown(struct plan *plan, struct hl_err *err)
+{
+	for (size_t i = 0; i < plan->mounts_len; i++)
+		if (plan->mounts[i].is_writable && !plan->mounts[i].is_volume)
+			hl_strv_add(&plan->registry_shown, plan->mounts[i].src);
+	if (plan->home.src != NULL)
+		hl_strv_add(&plan->registry_shown, plan->home.src);
+	return hl_strv_check(&plan->registry_shown, "writable places", err);
+}
+
 int
 plan_registry_programs(const struct host *host, struct plan *plan, struct hl_err *err)
 {
+	if (add_shown(plan, err) != 0)
+		return -1;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(program_names); i++) {
 		const char *value = host_variable(host, program_names[i]);
 		bool is_path = strcmp(program_names[i], "PATH") == 0;

@@ -109,6 +109,7 @@ put_open(struct hl_buf *request, const struct plan *plan)
 	hl_wire_put_u8(request, (uint8_t)plan->pull);
 	hl_wire_put_strv(request, &plan->registry_files);
 	hl_wire_put_strv(request, &plan->registry_env);
+	hl_wire_put_strv(request, &plan->registry_shown);
 	hl_wire_put_string(request, plan->backend != NULL ? plan->backend : "");
 	hl_wire_put_u8(request, plan->is_endpoint_program ? 1 : 0);
 }

@@ -11,8 +11,9 @@
 
 enum engine_message {
 	/* string endpoint, string image ("" = none), u8 enum plan_pull, and for a pull: strv files
-	 * of credentials, strv environment of the programs that they name; string name of the
-	 * engine ("" = any), u8 endpoint is a program */
+	 * of credentials, strv environment of the programs that they name, strv places that a
+	 * command can write, where no such program may be; string name of the engine ("" = any), u8
+	 * endpoint is a program */
 	ENGINE_OPEN = 1,
 	ENGINE_OPENED,  /* struct engine_facts, in its order */
 	ENGINE_CREATE,  /* string name, string body */
@@ -41,6 +42,7 @@ enum {
 	ENGINE_VOLUMES_MAX = 64,
 	ENGINE_REGISTRY_FILES_MAX = 8,
 	ENGINE_REGISTRY_ENV_MAX = 32,
+	ENGINE_SHOWN_MAX = 1024,
 	ENGINE_STDERR_MAX = 4096,
 	ENGINE_WARNINGS_MAX = 16,
 	ENGINE_LIST_FIELDS = 4,

@@ -24,13 +24,15 @@ enum {
 	ANSWER_MS = 60 * 1000, /* it may ask a person */
 	END_MS = 2000,
 	PATH_TEXT_MAX = 4096,
+	LINKS_MAX = 40, /* path_resolution(7) */
 };
 
 /* By the programs' own protocol this text, and no number, says that there is nothing. */
 static const char not_found[] = "credentials not found in native keychain";
 
 struct program {
-	char path[PATH_TEXT_MAX];
+	char path[PATH_TEXT_MAX]; /* as PATH has it */
+	char *file;               /* where that is, which is run */
 	pid_t pid;
 	int pidfd, in, out; /* -1 = closed */
 };
@@ -48,31 +50,90 @@ search_path(const struct hl_strv *env)
 	return "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* Whether others than root and the caller decide what path is. */
+/* Whether nobody but root and the caller decides what path is, which is a real path: not beneath
+ * what a command can write, and neither it nor a directory above it another's to change. What
+ * stands in a sticky directory above is only its owner's to change; real itself may be none, where
+ * anybody could put what is not there yet. */
 static bool
-is_of_others(const char *path)
+is_ours(const char *real, const struct hl_strv *shown)
 {
+	HL_AUTO_FREE char *at = strdup(real);
+	const size_t len = strlen(real);
 	struct stat st;
 
-	return stat(path, &st) != 0 || (st.st_uid != 0 && st.st_uid != geteuid()) ||
-	       (st.st_mode & S_IWOTH) != 0;
+	for (size_t i = 0; shown != NULL && i < shown->len; i++)
+		if (hl_path_is_beneath(real, shown->v[i]))
+			return false;
+	while (at != NULL) {
+		bool has_others = stat(at, &st) != 0 || (st.st_uid != 0 && st.st_uid != geteuid());
+		bool is_sticky = strlen(at) < len && (st.st_mode & S_ISVTX) != 0;
+		bool is_open =
+		    (st.st_mode & S_IWOTH) != 0 || ((st.st_mode & S_IWGRP) != 0 && st.st_gid != 0);
+		if (has_others || (is_open && !is_sticky))
+			return false;
+		if (at[1] == '\0')
+			return true;
+		char *slash = strrchr(at, '/');
+		slash[slash == at ? 1 : 0] = '\0';
+	}
+	return false;
 }
 
-/* Absolute directories only: where we stand is a place that commands write to. The launcher has
- * left out those that a sandbox shows. */
-static bool
-find_program(const struct hl_strv *env, const char *name, char path[PATH_TEXT_MAX])
+/* The text of the link at path, made absolute in dir; NULL = it is none, or cannot be followed. */
+static char *
+follow(const char *path, const char *dir)
 {
-	const char *dir = search_path(env);
+	char text[PATH_TEXT_MAX];
+	char *next = NULL;
+	ssize_t n = readlink(path, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return NULL;
+	text[n] = '\0';
+	/* Not normalised: ".." behind a link is another directory. */
+	if (text[0] == '/')
+		return strdup(text);
+	return asprintf(&next, "%s/%s", dir, text) < 0 ? NULL : next;
+}
+
+/* The real path of a program, when every link on the way to it is at a place that is ours. */
+static char *
+settle(const char *path, const struct hl_strv *shown)
+{
+	HL_AUTO_FREE char *at = strdup(path);
+
+	for (int links = 0; at != NULL && links < LINKS_MAX; links++) {
+		char *slash = strrchr(at, '/');
+		HL_AUTO_FREE char *above = strndup(at, slash == at ? 1 : (size_t)(slash - at));
+		HL_AUTO_FREE char *dir = above != NULL ? realpath(above, NULL) : NULL;
+		if (dir == NULL || !is_ours(dir, shown))
+			return NULL;
+		char *next = follow(at, dir);
+		if (next == NULL)
+			break;
+		free(at);
+		at = next;
+	}
+	HL_AUTO_FREE char *real = realpath(path, NULL);
+	return real != NULL && is_ours(real, shown) ? HL_TAKE_PTR(real) : NULL;
+}
+
+/* Absolute directories only: where we stand is a place that commands write to. */
+static bool
+find_program(const struct registry_source *source, const char *name, struct program *program)
+{
+	const char *dir = search_path(source->env);
 
 	for (size_t len; *dir != '\0'; dir += len + (dir[len] == ':' ? 1 : 0)) {
 		len = strcspn(dir, ":");
 		if (dir[0] != '/' || len >= PATH_TEXT_MAX / 2)
 			continue;
-		snprintf(path, PATH_TEXT_MAX, "%.*s/docker-credential-%s", (int)len, dir, name);
-		char place[PATH_TEXT_MAX];
-		snprintf(place, sizeof(place), "%.*s", (int)len, dir);
-		if (access(path, X_OK) == 0 && !is_of_others(path) && !is_of_others(place))
+		snprintf(program->path, PATH_TEXT_MAX, "%.*s/docker-credential-%s", (int)len, dir,
+		    name);
+		if (access(program->path, X_OK) != 0)
+			continue;
+		program->file = settle(program->path, source->shown);
+		if (program->file != NULL)
 			return true;
 	}
 	return false;
@@ -89,7 +150,7 @@ start(struct program *program, const struct hl_strv *env, struct hl_err *err)
 	if (pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0) {
 		const int fds[] = { in[0], out[1], -1 };
 		const struct hl_child child = {
-			.path = program->path,
+			.path = program->file,
 			.argv = argv,
 			.envp = env != NULL && env->len > 0 ? env->v : nothing,
 			.dir = "/",
@@ -201,7 +262,7 @@ credential_get(const struct registry_source *source, const struct credential_wan
 {
 	struct program program = { .pidfd = -1, .in = -1, .out = -1 };
 
-	if (!find_program(source->env, want->name, program.path)) {
+	if (!find_program(source, want->name, &program)) {
 		hl_err_set(err, HLB_65,
 		    "'docker-credential-%s', which '%s' names, is at no safe place of PATH",
 		    want->name, want->file);
@@ -209,6 +270,7 @@ credential_get(const struct registry_source *source, const struct credential_wan
 		    "install it where only root or you can write, and no sandbox; or take it out of that file: then a pull is anonymous");
 	}
 	int talked = start(&program, source->env, err);
+	free(HL_TAKE_PTR(program.file));
 	if (talked == 0)
 		talked = talk(source, &program, want->server, out, err);
 	if (program.pid == 0) {

@@ -186,6 +186,7 @@ struct image_want {
 	unsigned pull;                        /* enum plan_pull */
 	const struct hl_strv *registry_files; /* of the caller's credentials, in order */
 	const struct hl_strv *registry_env;   /* for the programs that they name */
+	const struct hl_strv *registry_shown; /* where none of them may be */
 	const char *engine;                   /* name, "" = any */
 };
 

@@ -58,18 +58,24 @@ answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, 
 	struct image_facts facts = { 0 };
 	const char *endpoint = hl_wire_string(request);
 	const char *image = hl_wire_string(request);
-	HL_AUTO(hl_strv_done) struct hl_strv files, env;
-	struct image_want want = { .image = image, .registry_files = &files, .registry_env = &env };
+	HL_AUTO(hl_strv_done) struct hl_strv files, env, shown;
+	struct image_want want = { .image = image,
+		.registry_files = &files,
+		.registry_env = &env,
+		.registry_shown = &shown };
 	want.pull = hl_wire_u8(request);
 	hl_strv_init(&files, ENGINE_REGISTRY_FILES_MAX);
 	hl_wire_strv(request, &files);
 	hl_strv_init(&env, ENGINE_REGISTRY_ENV_MAX);
 	hl_wire_strv(request, &env);
+	hl_strv_init(&shown, ENGINE_SHOWN_MAX);
+	hl_wire_strv(request, &shown);
 	want.engine = hl_wire_string(request);
 	bool is_program = hl_wire_u8(request) != 0;
 
 	if (check_request(request, err) < 0 || hl_strv_check(&files, "files", err) < 0 ||
-	    hl_strv_check(&env, "environment", err) < 0)
+	    hl_strv_check(&env, "environment", err) < 0 ||
+	    hl_strv_check(&shown, "writable places", err) < 0)
 		return -1;
 	if (set_endpoint(engine, endpoint, is_program, err) < 0)
 		return -1;

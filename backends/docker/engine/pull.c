@@ -193,6 +193,7 @@ image_pull(struct engine *engine, const struct image_want *want, struct hl_err *
 		.has_store = engine->dialect->has_store,
 		.files = want->registry_files,
 		.env = want->registry_env,
+		.shown = want->registry_shown,
 		.watch = engine->control };
 	HL_AUTO(hl_buf_done_secret) struct hl_buf value = { 0 }, header = { 0 };
 	struct pull *pull HL_AUTO_FREE = calloc(1, sizeof(*pull));

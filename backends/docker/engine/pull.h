@@ -80,7 +80,9 @@ struct registry_source {
 	bool has_scopes, has_store;  /* struct dialect */
 	const struct hl_strv *files; /* the first that has credentials is used; NULL = none */
 	const struct hl_strv *env;   /* NAME=VALUE: all that a program that keeps them gets */
-	int watch;                   /* its hang-up ends the wait for that program; -1 = none */
+	const struct hl_strv
+	    *shown; /* what a command can write: no program is there; NULL = none */
+	int watch;  /* its hang-up ends the wait for that program; -1 = none */
 };
 
 /* The value of X-Registry-Auth for the image, "" when there are no credentials for it. The caller

@@ -443,6 +443,65 @@ test_bad_programs(void **state)
 	}
 }
 
+#define ANSWER   "#!/bin/sh\necho '{\"Username\":\"a\",\"Secret\":\"b\"}'\n"
+#define ANSWERED "{\"username\":\"a\",\"password\":\"b\",\"serveraddress\":\"r.example\"}"
+
+/* A program is where its links lead, and whoever can change a directory on the way to it, or a
+ * link, decides what runs with the server's name and hands out the password. */
+static void
+test_places_of_programs(void **state)
+{
+	struct scene *s = *state;
+	char below[96], inner[128], middle[128];
+	struct hl_strv shown;
+
+	snprintf(below, sizeof(below), "%s/below", s->dir);
+	snprintf(inner, sizeof(inner), "%s/program", below);
+	snprintf(middle, sizeof(middle), "%s/link", below);
+	assert_int_equal(mkdir(below, 0755), 0);
+	write_file(inner, ANSWER, 0755);
+	assert_int_equal(symlink(inner, s->program), 0);
+	hl_strv_init(&shown, 4);
+	s->source.shown = &shown;
+	expect(s, store, "r.example/tools", ANSWERED);
+	/* Beneath what a command writes, as a directory and as that one file. */
+	hl_strv_add(&shown, below);
+	refuse(s, store, "HLB-65");
+	hl_strv_done(&shown);
+	hl_strv_init(&shown, 4);
+	hl_strv_add(&shown, inner);
+	refuse(s, store, "HLB-65");
+	hl_strv_done(&shown);
+	/* Beside it is another place. */
+	hl_strv_init(&shown, 4);
+	hl_strv_add(&shown, middle);
+	expect(s, store, "r.example/tools", ANSWERED);
+	hl_strv_done(&shown);
+	/* A link on the way there is the command's, what it leads to now is not. */
+	assert_int_equal(unlink(s->program), 0);
+	assert_int_equal(rename(inner, s->second), 0);
+	assert_int_equal(symlink("../second.json", middle), 0);
+	assert_int_equal(symlink("below/link", s->program), 0);
+	hl_strv_init(&shown, 4);
+	expect(s, store, "r.example/tools", ANSWERED);
+	hl_strv_add(&shown, below);
+	refuse(s, store, "HLB-65");
+	hl_strv_done(&shown);
+	s->source.shown = NULL;
+	/* A group's directory on the way; root's group is root. */
+	expect(s, store, "r.example/tools", ANSWERED);
+	assert_int_equal(chmod(below, 0775), 0);
+	if (geteuid() == 0) {
+		expect(s, store, "r.example/tools", ANSWERED);
+		assert_int_equal(chown(below, 0, 65534), 0);
+	}
+	refuse(s, store, "HLB-65");
+	assert_int_equal(chmod(below, 01777), 0);
+	refuse(s, store, "HLB-65");
+	assert_int_equal(unlink(middle), 0);
+	assert_int_equal(rmdir(below), 0);
+}
+
 /* The launcher ends while it waits for a person. */
 static void
 test_gone(void **state)
@@ -491,6 +550,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_programs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_places_of_programs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_environment, setup, teardown),
 	};
