@@ -22,7 +22,8 @@
 #include "base/banned.h"
 
 enum {
-	BODY_MAX = ENGINE_PACKET_MAX
+	BODY_MAX = ENGINE_PACKET_MAX,
+	REMOVE_MS = 10 * 1000, /* for one answer of hl-engine, and for its end */
 };
 
 /* What stop needs, without the plan. */
@@ -266,14 +267,16 @@ run_new(const struct plan *plan, struct hl_err *err)
 	return NULL;
 }
 
-/* hl-engine is gone: another one removes the container, if it is still there. */
+/* hl-engine is gone or was given up on: another one removes the container, if it is still there. An
+ * engine that hangs keeps nobody: what is left then is gc's. */
 static int
 remove_by_another(struct docker_run *run, struct hl_err *err)
 {
 	struct docker_opened opened = { 0 };
 	struct docker_helper helper;
 
-	if (docker_helper_reach(&helper, run->helper_path, run->endpoint, &opened, err) < 0)
+	if (docker_helper_reach(&helper, run->helper_path, run->endpoint, REMOVE_MS, &opened, err) <
+	    0)
 		return -1;
 	docker_opened_done(&opened);
 	int status = docker_helper_remove(&helper, run->name, run->run_id, err);
@@ -281,17 +284,25 @@ remove_by_another(struct docker_run *run, struct hl_err *err)
 	return status;
 }
 
+/* What the caller is told behind err when it could not be. */
+static void
+remove_after_all(struct docker_run *run, struct hl_err *err)
+{
+	struct hl_err second = { 0 };
+
+	run->early->helper.peer.end_ms = REMOVE_MS;
+	docker_helper_end(&run->early->helper);
+	if (remove_by_another(run, &second) < 0)
+		(void)hl_err_wrap(err, "container '%s' may be left, which gc removes (%.150s)",
+		    run->name, second.msg);
+}
+
 /* hl-engine removes what it made when its control socket ends, or another one does. */
 static void
 undo(struct docker_run *run, struct sandbox *sandbox, struct hl_err *err)
 {
-	if (run->is_create_asked && run->early->helper.peer.is_broken) {
-		struct hl_err second = { 0 };
-		docker_helper_end(&run->early->helper);
-		if (remove_by_another(run, &second) < 0)
-			(void)hl_err_wrap(err, "container '%s' may be left, which gc removes",
-			    run->name);
-	}
+	if (run->is_create_asked && run->early->helper.peer.is_broken)
+		remove_after_all(run, err);
 	run_free(run);
 	free(sandbox->engine);
 	free(sandbox->image_digest);
@@ -407,11 +418,7 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 		end.flags |= has_oom ? ENGINE_END_OOM : 0;
 		status = judge_end(run, &end, err);
 	} else if (run->early->helper.peer.is_broken) {
-		struct hl_err second = { 0 };
-		docker_helper_end(&run->early->helper);
-		if (remove_by_another(run, &second) < 0)
-			hl_err_wrap(err, "container '%s' may be left (%.150s)", run->name,
-			    second.msg);
+		remove_after_all(run, err);
 	}
 	run_free(run);
 	return status;

@@ -164,7 +164,7 @@ docker_opened_done(struct docker_opened *opened)
 
 int
 docker_helper_reach(struct docker_helper *helper, const char *path, const char *endpoint,
-    struct docker_opened *ret_opened, struct hl_err *err)
+    int patience_ms, struct docker_opened *ret_opened, struct hl_err *err)
 {
 	HL_AUTO_FREE char *copy = strdup(endpoint);
 	const struct plan plan = {
@@ -177,6 +177,8 @@ docker_helper_reach(struct docker_helper *helper, const char *path, const char *
 		return hl_err_oom(err);
 	if (docker_helper_start(helper, path, -1, err) < 0)
 		return -1;
+	if (patience_ms > 0)
+		helper->peer.answer_ms = helper->peer.end_ms = patience_ms;
 	if (docker_helper_open(helper, &plan, ret_opened, err) == 0)
 		return 0;
 	docker_helper_end(helper);

@@ -56,7 +56,7 @@ engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
 
 	*ret_removed = 0;
 	hl_strv_init(&items, ENGINE_LIST_MAX);
-	if (docker_helper_reach(&helper, helper_path, endpoint, &opened, err) < 0)
+	if (docker_helper_reach(&helper, helper_path, endpoint, 0, &opened, err) < 0)
 		return -1;
 	docker_opened_done(&opened);
 	int status = ask_list(&helper, &items, err);

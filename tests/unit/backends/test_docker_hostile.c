@@ -213,6 +213,28 @@ test_ends(void **state)
 	}
 }
 
+/* Whoever only cleans up says how long it waits; an engine that hangs does not decide it. */
+static void
+test_patience_with_an_engine_that_hangs(void **state)
+{
+	struct fixture *f = *state;
+	struct docker_opened opened = { 0 };
+	struct docker_helper helper;
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/hung", f->dir);
+	int fd HL_AUTO_FD = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	uint64_t begin = hl_now_mono_ms();
+	assert_int_equal(docker_helper_reach(&helper, helper_path(), at.sun_path, 500, &opened,
+			     &f->err),
+	    -1);
+	assert_int_equal(f->err.code, HLB_59);
+	assert_true(hl_now_mono_ms() - begin < 4000);
+	unlink(at.sun_path);
+}
+
 int
 main(void)
 {
@@ -222,6 +244,7 @@ main(void)
 		CASE(test_u55_no_engine),
 		CASE(test_u55_no_permission),
 		CASE(test_ends),
+		CASE(test_patience_with_an_engine_that_hangs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
