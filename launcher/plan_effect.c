@@ -270,6 +270,25 @@ judge_control(const struct policy *policy, const struct plan *plan, enum control
 	return 0;
 }
 
+/* What is kept is the container's own root. */
+static void
+note_keep(const struct policy *policy, const struct plan *plan, struct plan_notes *notes)
+{
+	const struct policy_value *persist = policy_get(policy, POLICY_SESSION_PERSIST);
+	const char *why = NULL;
+
+	if (strcmp(policy_field_words(POLICY_SESSION_PERSIST)[persist->number], "task") != 0)
+		return;
+	if (plan_is_local(plan))
+		why = "there is no container on backend local; fs.home can be kept";
+	else if (plan->keep.session == NULL)
+		why = "only a session that has a name (--name) can be found again";
+	else if (plan->root == PLAN_ROOT_READ_ONLY)
+		why = "the container's root is read-only (fs.root), so nothing in it changes";
+	if (why != NULL)
+		hl_strv_addf(&notes->lines, "session.persist: task keeps nothing: %s", why);
+}
+
 /* Keys that are applied, and yet change nothing as things are. */
 static void
 note_idle(const struct policy *policy, const struct plan *plan, struct plan_notes *notes)
@@ -284,6 +303,7 @@ note_idle(const struct policy *policy, const struct plan *plan, struct plan_note
 	if (output->is_explicit)
 		hl_strv_add(is_asked ? &notes->warnings : &notes->lines,
 		    "limits.output has no effect on run: a single run streams its output");
+	note_keep(policy, plan, notes);
 	if (caps->items_len > 0 && !is_root)
 		hl_strv_addf(&notes->lines,
 		    "process.caps has no effect: user %u:%u is not root and gets none", plan->uid,

@@ -138,6 +138,13 @@ int plan_tmpfs_add(struct plan *plan, struct plan_tmpfs *tmpfs, struct hl_err *e
 const struct plan_mount *plan_mount_at(const struct plan *plan, const char *path);
 int plan_workdir(struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 int plan_home(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
+/* Whether the sandbox is shared, and stays (plan_keep.c). */
+int plan_keep(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
+/* Whose something is that stays: a digest of backend, caller, policy and working directory. Two of
+ * them never share it, and no part of a name can be mistaken for another (a digest, not the names
+ * themselves). */
+int plan_profile(const struct fs_scope *scope, char digest[HL_SHA256_HEX_SIZE],
+    struct hl_err *err) HL_MUST_CHECK;
 /* fs.devices, after the deny list (plan_devices.c). */
 int plan_devices(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 int plan_cwd(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;

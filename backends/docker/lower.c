@@ -32,6 +32,10 @@ static const struct hl_origin built_in = { .layer = "built-in" };
 void
 docker_container_name(const struct plan *plan, char name[DOCKER_NAME_SIZE])
 {
+	if (plan->keep.is_kept) {
+		docker_kept_name(plan, name);
+		return;
+	}
 	snprintf(name, DOCKER_NAME_SIZE, "%s%s", DOCKER_NAME_PREFIX, plan->run_id);
 	for (char *c = name; *c != '\0'; c++)
 		*c = (char)tolower((unsigned char)*c);
@@ -377,10 +381,14 @@ add_labels(struct docker_settings *settings, const struct plan *plan,
 {
 	char spec[HL_SHA256_HEX_SIZE];
 
-	docker_settings_spec(settings, plan->image, spec);
+	if (facts != NULL && facts->spec != NULL)
+		docker_settings_spec(settings, facts->image, facts->spec, spec);
+	else
+		docker_settings_spec(settings, plan->image, "", spec);
 	add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_MANAGED, "1");
 	add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_RUN, plan->run_id);
 	add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_SPEC, spec);
+	docker_keep_labels(settings, plan);
 	if (facts != NULL && facts->owner != NULL)
 		add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_OWNER, facts->owner);
 	if (facts != NULL && facts->digest != NULL)

@@ -194,6 +194,7 @@ trial_plan(const struct plan *plan, const struct outcome *outcome, struct plan *
 	trial.home = (struct plan_home){ .kind = PLAN_HOME_TMPFS };
 	trial.network = PLAN_NETWORK_NONE;
 	trial.pull = PLAN_PULL_NEVER; /* it is here, and "always" is once */
+	trial.keep = (struct plan_keep){ 0 };
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		if (outcome->reasons[i][0] != '\0')
 			trial.limits[probed[i].limit].has = false;
@@ -235,7 +236,7 @@ run_trial(const struct plan *trial, const struct docker_opened *opened, struct o
 		(void)shutdown(helper.stream, SHUT_RDWR);
 		status = docker_helper_start_container(&helper, &pid, err);
 		if (status == 0)
-			status = docker_helper_stop(&helper, &end, err);
+			status = docker_helper_stop(&helper, true, &end, err);
 	}
 	docker_helper_end(&helper);
 	return status;
