@@ -65,6 +65,7 @@ static const struct {
 	{ "image", { "docker", "podman", "singularity" } },
 	{ "docker.", { "docker", "podman" } },
 	{ "local.", { "local" } },
+	{ "session.lease", { "docker", "podman" } },
 	{ "singularity.", { "singularity" } },
 	{ "ssh.", { "ssh" } },
 	{ "cloud.", { "modal", "daytona", "vercel" } },

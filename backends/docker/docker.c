@@ -262,6 +262,9 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 	int status = check_warnings(&created.warnings, wanted, err);
 	if (status == 0)
 		status = docker_helper_start_container(&run->early->helper, &pid, err);
+	if (status < 0 && created.reuse == SANDBOX_REUSED && err->help[0] == '\0')
+		hl_err_help(err, "'hermes-launch stop %s' gives up what is kept of the session",
+		    plan->keep.session);
 	if (status == 0)
 		status = docker_read_back(plan, wanted, pid, created.id, err);
 	if (status == 0) {
