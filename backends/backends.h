@@ -49,6 +49,7 @@ enum plan_limit {
 	PLAN_LIMIT_PIDS,
 	PLAN_LIMIT_FILES,
 	PLAN_LIMIT_SHM,    /* bytes */
+	PLAN_LIMIT_DISK,   /* bytes, of the container's own root */
 	PLAN_LIMIT_OUTPUT, /* bytes */
 	PLAN_LIMIT_MAX
 };

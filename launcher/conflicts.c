@@ -325,8 +325,8 @@ judge_limit(struct judge *judge, const struct ask *ask, const char *text)
 	if (policy_field_find(key) == POLICY_FIELD_MAX) {
 		hl_err_set(judge->err, HLC_09, "argument %d: --limit has no such key",
 		    ask->argument);
-		return hl_err_help(judge->err, "the keys are wall, cpus, memory, pids, files, shm "
-					       "and output");
+		return hl_err_help(judge->err, "the keys are wall, cpus, memory, pids, files, shm, "
+					       "disk and output");
 	}
 	return judge_field(judge, ask, policy_field_find(key), equals + 1);
 }

@@ -407,7 +407,7 @@ int
 record_sandbox(struct run *run, struct hl_err *err)
 {
 	static const char *const limits[PLAN_LIMIT_MAX] = { "wall", "cpus", "memory", "pids",
-		"files", "shm", "output" };
+		"files", "shm", "disk", "output" };
 	struct audit_record record;
 
 	if (run->audit == NULL)

@@ -123,7 +123,7 @@ static uint32_t
 limits_wanted(const struct plan *plan, const struct control_gaps *gaps)
 {
 	static const enum plan_limit ours[] = { PLAN_LIMIT_CPUS, PLAN_LIMIT_MEMORY, PLAN_LIMIT_PIDS,
-		PLAN_LIMIT_FILES, PLAN_LIMIT_SHM };
+		PLAN_LIMIT_FILES, PLAN_LIMIT_SHM, PLAN_LIMIT_DISK };
 	uint32_t wanted = 0;
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(ours); i++) {

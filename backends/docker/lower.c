@@ -239,6 +239,7 @@ static const enum control limit_controls[PLAN_LIMIT_MAX] = {
 	[PLAN_LIMIT_PIDS] = CONTROL_LIMIT_PIDS,
 	[PLAN_LIMIT_FILES] = CONTROL_LIMIT_FILES,
 	[PLAN_LIMIT_SHM] = CONTROL_LIMIT_SHM,
+	[PLAN_LIMIT_DISK] = CONTROL_LIMIT_DISK,
 	[PLAN_LIMIT_OUTPUT] = CONTROL_LIMIT_OUTPUT,
 };
 
@@ -273,6 +274,20 @@ add_number(struct docker_settings *settings, enum docker_option_id option, const
 	docker_settings_add(settings, option, name, origin)->number = value;
 }
 
+/* By the storage driver's quota, where it has one. The API takes the number as a text. */
+static void
+add_disk(struct docker_settings *settings, const struct plan_number *number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)number->value);
+	struct docker_setting *setting =
+	    docker_settings_add(settings, DOCKER_STORAGE_OPT, "size", &number->origin);
+	setting->other = strdup(text);
+	if (setting->other == NULL)
+		settings->failed = true;
+}
+
 static void
 add_limits(struct docker_settings *settings, const struct plan *plan,
     const struct docker_facts *facts)
@@ -294,6 +309,8 @@ add_limits(struct docker_settings *settings, const struct plan *plan,
 	if ((number = wanted(plan, facts, PLAN_LIMIT_FILES)) != NULL)
 		add_number(settings, DOCKER_ULIMIT, "nofile", number->value, &number->origin);
 	add_number(settings, DOCKER_ULIMIT, "core", 1, &built_in);
+	if ((number = wanted(plan, facts, PLAN_LIMIT_DISK)) != NULL)
+		add_disk(settings, number);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ static const struct probed_limit probed[] = {
 	{ PLAN_LIMIT_MEMORY, "memory", { "memory", "memsw", "swap", NULL } },
 	{ PLAN_LIMIT_CPUS, "cpus", { "cpu", "nano", NULL } },
 	{ PLAN_LIMIT_PIDS, "pids", { "pids", NULL } },
+	{ PLAN_LIMIT_DISK, "disk", { "storage-opt", "storage opt", "quota", NULL } },
 };
 
 /* Why each of the probed limits cannot be applied; "" = it can. */
@@ -91,7 +92,8 @@ docker_limits_named(const char *text)
 		return 0;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		uint32_t bit = 1U << probed[i].limit;
-		all |= bit;
+		if (probed[i].limit != PLAN_LIMIT_DISK) /* the others are control groups' */
+			all |= bit;
 		for (size_t word = 0; probed[i].words[word] != NULL; word++) {
 			if (mentions(text, probed[i].words[word]))
 				named |= bit;
