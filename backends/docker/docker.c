@@ -126,14 +126,9 @@ limits_wanted(const struct plan *plan, const struct control_gaps *gaps)
 		PLAN_LIMIT_FILES, PLAN_LIMIT_SHM, PLAN_LIMIT_DISK };
 	uint32_t wanted = 0;
 
-	for (size_t i = 0; i < HL_ARRAY_SIZE(ours); i++) {
-		bool is_gap = false;
-		for (size_t gap = 0; gaps != NULL && gap < gaps->len; gap++)
-			is_gap |= gaps->items[gap].control == docker_limit_control(ours[i]) &&
-				  gaps->items[gap].may_degrade;
-		if (plan->limits[ours[i]].has && !is_gap)
+	for (size_t i = 0; i < HL_ARRAY_SIZE(ours); i++)
+		if (docker_limit_wanted(plan, gaps, ours[i]) != NULL)
 			wanted |= 1U << ours[i];
-	}
 	return wanted;
 }
 

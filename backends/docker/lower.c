@@ -249,22 +249,25 @@ docker_limit_control(enum plan_limit limit)
 	return limit_controls[limit];
 }
 
-/* A limit that the plan has and that is not left out as a gap that may degrade. */
+const struct plan_number *
+docker_limit_wanted(const struct plan *plan, const struct control_gaps *gaps, enum plan_limit limit)
+{
+	const struct plan_number *number = &plan->limits[limit];
+	enum control control = limit_controls[limit];
+
+	if (!number->has ||
+	    control_enforcer(control, docker_dialect(plan)->id, plan) == ENFORCER_NONE)
+		return NULL;
+	for (size_t i = 0; gaps != NULL && i < gaps->len; i++)
+		if (gaps->items[i].control == control && gaps->items[i].may_degrade)
+			return NULL;
+	return number;
+}
+
 static const struct plan_number *
 wanted(const struct plan *plan, const struct docker_facts *facts, enum plan_limit limit)
 {
-	const struct plan_number *number = &plan->limits[limit];
-
-	if (!number->has)
-		return NULL;
-	if (facts == NULL || facts->gaps == NULL)
-		return number;
-	for (size_t i = 0; i < facts->gaps->len; i++) {
-		const struct control_gap *gap = &facts->gaps->items[i];
-		if (gap->control == limit_controls[limit] && gap->may_degrade)
-			return NULL;
-	}
-	return number;
+	return docker_limit_wanted(plan, facts != NULL ? facts->gaps : NULL, limit);
 }
 
 static void
