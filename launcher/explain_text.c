@@ -249,7 +249,7 @@ text_session(const struct explain *explain, struct hl_buf *out, struct hl_buf *v
 		line(out, strchr(policy_field_key(words[i]), '.') + 1,
 		    policy_field_words(words[i])[word->number], &word->origin);
 	}
-	if (plan_is_local(explain->plan))
+	if (!plan_can_keep(explain->plan))
 		return;
 	hl_buf_put_duration(value, lease->number);
 	line_buf(out, "lease", value, &lease->origin);

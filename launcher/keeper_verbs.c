@@ -177,7 +177,8 @@ forget(const struct host *host, const char *name, size_t *ret_removed, struct hl
 			.state_dir = host->state_dir,
 		};
 		size_t n = 0;
-		if (is_engine(known.v[i]) && engine_forget(&engine, name, &n, err) != 0)
+		/* One that is started for a run keeps nothing. */
+		if (is_socket(known.v[i]) && engine_forget(&engine, name, &n, err) != 0)
 			status = -1;
 		*ret_removed += n;
 	}

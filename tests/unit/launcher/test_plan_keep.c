@@ -37,6 +37,70 @@ test_what_is_kept(void **state)
 	assert_false(keep->is_kept);
 }
 
+/* How often the plan's warnings, or its other notes, have that text. */
+static size_t
+told(struct fixture *fixture, bool is_warning, const char *text)
+{
+	struct plan_notes notes;
+	size_t n = 0;
+
+	assert_int_equal(plan_notes(fixture->policy, &fixture->host, &fixture->plan, &notes,
+			     &fixture->err),
+	    0);
+	const struct hl_strv *list = is_warning ? &notes.warnings : &notes.lines;
+	for (size_t i = 0; i < list->len; i++)
+		n += strstr(list->v[i], text) != NULL;
+	plan_notes_done(&notes);
+	return n;
+}
+
+#define PODMAN "backends: [podman]\nimage: [\"x:1\"]\n"
+
+/* podman's containers are not kept: whoever gives a name there relies on what is not. */
+static void
+test_podman_keeps_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char nothing[] = "session.persist: task keeps nothing";
+
+	assert_planned(fixture, PODMAN "session: {persist: task}\n");
+	assert_int_equal(told(fixture, false, nothing), 1);
+	fixture->request.name.text = "n";
+	assert_refused(fixture, PODMAN "session: {persist: task}\n", HLD_20,
+	    "session.persist: task has no effect on backend podman");
+	assert_non_null(
+	    strstr(fixture->err.msg, "session.persist: task has no effect on backend podman"));
+	assert_refused(fixture, PODMAN "session: {persist: session, lease: 2h}\n", HLD_20,
+	    "session.lease");
+	/* a session, docker, and a policy that names it (siblings) */
+	assert_planned(fixture, PODMAN "session: {persist: session}\n");
+	assert_planned(fixture, keeps);
+	assert_int_equal(told(fixture, true, nothing), 0);
+	assert_planned(fixture,
+	    PODMAN "session: {persist: task}\ndegrade: {allow: [session.persist]}\n");
+	assert_string_equal(fixture->plan.keep.session, "n");
+	assert_false(fixture->plan.keep.is_kept);
+	assert_int_equal(told(fixture, true, nothing), 1);
+	assert_planned(fixture, "mode: warn\n" PODMAN "session: {persist: task}\n");
+	assert_false(fixture->plan.keep.is_kept);
+	assert_int_equal(told(fixture, true, nothing), 1);
+	/* a lease waits for docker where that is allowed too */
+	assert_planned(fixture, "backends: [podman, docker]\nimage: [\"x:1\"]\n"
+				"session: {persist: session, lease: 2h}\n");
+}
+
+static void
+test_podman_has_no_quota(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_refused(fixture, PODMAN "limits: {disk: 1GiB}\n", HLD_20, "limits.disk");
+	assert_planned(fixture, PODMAN "limits: {disk: unlimited}\n");
+	assert_planned(fixture, "backends: [docker]\nimage: [\"x:1\"]\nlimits: {disk: 1GiB}\n");
+	assert_planned(fixture, PODMAN "limits: {disk: 1GiB}\ndegrade: {allow: [limits.disk]}\n");
+	assert_int_equal(told(fixture, true, "limits.disk has no effect on backend podman"), 1);
+}
+
 static void
 test_u59_whose_it_is(void **state)
 {
@@ -67,6 +131,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_what_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_podman_keeps_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_podman_has_no_quota, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u59_whose_it_is, setup, teardown),
 	};
 
