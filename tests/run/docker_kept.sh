@@ -98,6 +98,40 @@ status_is "without a change nothing is told (sibling)" 0 run_with "$tight" --nam
 is "nothing" "$(cat "$TMP/err")" ''
 end a
 
+# --- a container that somebody else made, with our name and our labels
+status_is "one to copy" 0 run --name forged -c 'echo theirs >/var/here'
+end forged
+# forge [PATH=JSON]...: in its place one like it, with changes
+forge() {
+	local id forged name told=$TMP/told
+	id=$(id_of forged)
+	docker_cli inspect "$id" >"$told"
+	name=$(inspect "$id" '{{.Name}}')
+	docker_cli rm -f "$id" >/dev/null
+	forged=$(python3 "$ROOT/tests/lib/docker_forge.py" "$docker_socket" "${name#/}" "$@" <"$told") || fail "forged" "$*"
+	printf '%s' "$forged"
+}
+forged=$(forge)
+status_is "with nothing else: it is what we would make" 0 run --name forged -c true
+is "and is used" "$(id_of forged)" "$forged"
+end forged
+for change in 'HostConfig.MaskedPaths=[]' 'HostConfig.ExtraHosts=["registry.example:127.0.0.1"]' \
+	'HostConfig.CgroupParent="/x"' 'HostConfig.PortBindings={"80/tcp":[{"HostPort":"8080"}]}' \
+	'HostConfig.Sysctls={"net.ipv4.ip_forward":"1"}' 'HostConfig.Privileged=true' \
+	'HostConfig.UsernsMode="host"' 'Config.Env=["PATH=/bin","LD_PRELOAD=/var/x.so"]' \
+	'Config.Volumes={"/data":{}}' 'Config.StopSignal="SIGWINCH"'; do
+	key=${change%%=*}
+	forged=$(forge "$change")
+	status_is "with $key" 0 run_with "$task" --name forged -c 'test ! -e /var/here'
+	like "it is not used, and why is told" "$(cat "$TMP/err")" \
+		"begins anew.*'(${key//./\\.}|Mounts)' was changed behind our back"
+	if docker_cli inspect "$forged" >/dev/null 2>&1; then fail "but removed"; else pass "but removed"; fi
+	end forged
+done
+is "what they were compared with is gone" \
+	"$(docker_cli ps -a --format '{{.Names}}' | grep -c '^hermes-launch-kept-[0-9a-f]*-')" 0
+docker_cli rm -f "$(id_of forged)" >/dev/null
+
 # --- a name that somebody else's container has
 name=$(inspect "$two" '{{.Name}}')
 docker_cli rm -f "$two" >/dev/null
@@ -149,6 +183,16 @@ is_stopped() { [ "$(status_of "$victim")" = exited ]; }
 if wait_until 15 is_stopped; then pass "with its helper killed too it stops by itself"; else fail "it stops" "$(status_of "$victim")"; fi
 status_is "and is used again" 0 run --name killed -c 'grep -q 6 /var/here'
 end killed
+
+# --- an engine that is started again
+status_is "one more" 0 run --name again -c 'echo 8 >/var/here'
+end again
+docker_down
+docker_up "$TMP/docker" || fail "the engine came up again"
+status_is "tells of it in the same words" 0 run_with "$task" --name again -c 'grep -q 8 /var/here'
+is "nothing else" "$(cat "$TMP/err")" ''
+end again
+docker_cli rm -f "$(id_of again)" >/dev/null
 
 # --- gc: the lease
 lease=1m

@@ -237,6 +237,11 @@ struct kept_found {
 	char why[ENGINE_TEXT_MAX]; /* "" = nothing was removed */
 };
 
+enum {
+	KEPT_PART_MAX = 96
+};
+
+json_t *kept_look(struct engine *engine, const char *key, long *ret_status, struct hl_err *err);
 /* One that is not ours is HLB-50; one of ours that is not what body asks is removed. */
 int kept_find(struct engine *engine, const char *name, const char *body,
     struct kept_found *ret_found, struct hl_err *err) HL_MUST_CHECK;
@@ -246,6 +251,17 @@ void kept_leave(struct engine *engine);
 uint64_t kept_since(struct engine *engine, const char *id);
 /* "2026-11-30T08:56:01.5Z", or with an offset; 0 = not one, or before 1970. */
 uint64_t kept_time(const char *text);
+
+/* twin.c: whether the engine would make the same now. */
+struct twin_call {
+	const char *name;   /* of the kept one */
+	json_t *asked;      /* of create; it is changed */
+	const json_t *kept; /* what the engine says of that one */
+};
+
+/* part: what differs, in quotes; it stays empty when nothing does. */
+int twin_compare(struct engine *engine, const struct twin_call *call, char part[KEPT_PART_MAX],
+    struct hl_err *err) HL_MUST_CHECK;
 
 struct container_end {
 	uint32_t flags; /* enum engine_end_flags */

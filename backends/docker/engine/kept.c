@@ -17,12 +17,11 @@
 enum {
 	STOP_TRIES = 50, /* times NAP_MS */
 	NAP_MS = 100,
-	KILL_WAIT_MS = 3000,
-	NETWORKS_MAX = 1
+	KILL_WAIT_MS = 3000
 };
 
-static json_t *
-look(struct engine *engine, const char *key, long *ret_status, struct hl_err *err)
+json_t *
+kept_look(struct engine *engine, const char *key, long *ret_status, struct hl_err *err)
 {
 	char path[160];
 	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
@@ -78,41 +77,29 @@ is_ours(const json_t *asked, const json_t *kept)
  * What it is
  */
 
-enum {
-	PART_MAX = 96
-};
-
 /* The name in quotes of a comparison's message, with the quotes. */
 static void
-put_part(const struct hl_err *err, char part[PART_MAX])
+put_part(const struct hl_err *err, char part[KEPT_PART_MAX])
 {
 	const char *begin = strchr(err->msg, '\'');
 	const char *end = begin != NULL ? strchr(begin + 1, '\'') : NULL;
 	size_t len = end != NULL ? (size_t)(end - begin) + 1 : 0;
 
-	if (len > 0 && len < PART_MAX) {
+	if (len > 0 && len < KEPT_PART_MAX) {
 		memcpy(part, begin, len);
 		part[len] = '\0';
 	} else {
-		snprintf(part, PART_MAX, "a setting");
+		snprintf(part, KEPT_PART_MAX, "a setting");
 	}
 }
 
-/* What the comparison after create does not look at: there nobody had time to change it. */
-static const char *
-changed_since(const json_t *asked, const json_t *kept)
+static bool
+is_same_image(const json_t *asked, const json_t *kept)
 {
 	const char *image = json_string_value(json_object_get(asked, "Image"));
 	const char *is_image = inspect_string(kept, "Image", 128);
-	const char *restart = inspect_string(kept, "HostConfig.RestartPolicy.Name", 64);
 
-	if (image == NULL || is_image == NULL || strcmp(image, is_image) != 0)
-		return "'Image'";
-	if (restart != NULL && restart[0] != '\0' && strcmp(restart, "no") != 0)
-		return "'HostConfig.RestartPolicy'";
-	if (json_object_size(inspect_member(kept, "NetworkSettings.Networks")) > NETWORKS_MAX)
-		return "'NetworkSettings.Networks'";
-	return NULL;
+	return image != NULL && is_image != NULL && strcmp(image, is_image) == 0;
 }
 
 /* Run and owner are those of who made it. */
@@ -136,16 +123,15 @@ compare(json_t *asked, const json_t *kept, char why[ENGINE_TEXT_MAX])
 	bool is_same = want != NULL && have != NULL && strcmp(want, have) == 0;
 	json_t *labels = json_object_get(asked, "Labels");
 	struct hl_err err = { 0 };
-	char part[PART_MAX] = "";
+	char part[KEPT_PART_MAX] = "";
 
 	drop_makers(asked);
 	/* What these two say is told in other words. */
 	if (!is_same && (json_object_del(labels, DOCKER_LABEL_SPEC) != 0 ||
 			    json_object_del(labels, DOCKER_LABEL_LEASE) != 0))
 		snprintf(part, sizeof(part), "'Labels'");
-	const char *changed = changed_since(asked, kept);
-	if (changed != NULL)
-		snprintf(part, sizeof(part), "%s", changed);
+	if (!is_same_image(asked, kept))
+		snprintf(part, sizeof(part), "'Image'");
 	else if (part[0] == '\0' && inspect_compare(asked, kept, &err) < 0)
 		put_part(&err, part);
 	if (is_same && part[0] != '\0')
@@ -183,16 +169,16 @@ send_kill(struct engine *engine, const char *key)
 /* Whoever used it before may be gone just now, and what runs in it ends with its stream; what does
  * not is ended. Returns the object as it is then, or NULL. */
 static json_t *
-wait_for_end(struct engine *engine, const char *name, json_t *object, struct hl_err *err)
+wait_for_end(struct engine *engine, const char *id, json_t *object, struct hl_err *err)
 {
 	long status = 0;
 
 	for (int i = 0; object != NULL && is_running(object) && i < 2 * STOP_TRIES; i++) {
 		if (i == STOP_TRIES)
-			send_kill(engine, name);
+			send_kill(engine, id);
 		nap();
 		json_decref(object);
-		object = look(engine, name, &status, err);
+		object = kept_look(engine, id, &status, err);
 	}
 	return object;
 }
@@ -204,7 +190,7 @@ kept_leave(struct engine *engine)
 	long status = 0;
 
 	container_await(engine);
-	json_t *object = look(engine, engine->container, &status, &ignored);
+	json_t *object = kept_look(engine, engine->container, &status, &ignored);
 	if (object != NULL && is_running(object)) {
 		send_kill(engine, engine->container);
 		if (engine->is_waiting)
@@ -216,24 +202,59 @@ kept_leave(struct engine *engine)
 /* ------------------------------------------------------------------------------------------------
  * Finding one
  */
+struct finding {
+	struct engine *engine;
+	const char *name; /* not for what is asked: another container can have it meanwhile */
+	char id[80];
+	json_t *asked, *kept;
+};
+
 static int
-judge(struct engine *engine, json_t *asked, const json_t *kept, struct kept_found *found,
-    struct hl_err *err)
+take_id(struct finding *finding, struct hl_err *err)
 {
-	const char *id = inspect_string(kept, "Id", 64);
+	const char *id = inspect_string(finding->kept, "Id", 64);
 
 	if (id == NULL || strlen(id) != 64 || strspn(id, "0123456789abcdef") != 64)
 		return hl_err_set(err, HLB_43, "the engine does not say the container's id");
-	if (is_running(kept))
+	snprintf(finding->id, sizeof(finding->id), "%s", id);
+	return 0;
+}
+
+/* By the label, by what is asked, and at last by what the engine would make of that. */
+static int
+compare_all(struct finding *finding, char why[ENGINE_TEXT_MAX], struct hl_err *err)
+{
+	char part[KEPT_PART_MAX] = "";
+	int status = 0;
+	json_t *asked = json_deep_copy(finding->asked);
+	const struct twin_call call = { finding->name, asked, finding->kept };
+
+	if (asked == NULL)
+		return hl_err_oom(err);
+	compare(finding->asked, finding->kept, why);
+	if (why[0] == '\0')
+		status = twin_compare(finding->engine, &call, part, err);
+	if (part[0] != '\0')
+		snprintf(why, ENGINE_TEXT_MAX, "%s was changed behind our back", part);
+	json_decref(asked);
+	return status;
+}
+
+static int
+judge(struct finding *finding, struct kept_found *found, struct hl_err *err)
+{
+	struct engine *engine = finding->engine;
+
+	if (is_running(finding->kept))
 		snprintf(found->why, sizeof(found->why), "it could not be stopped");
-	else
-		compare(asked, kept, found->why);
+	else if (compare_all(finding, found->why, err) != 0)
+		return -1;
 	if (found->why[0] != '\0')
-		return container_remove_by(engine, id, true, err);
-	snprintf(found->id, sizeof(found->id), "%s", id);
+		return container_remove_by(engine, finding->id, true, err);
+	snprintf(found->id, sizeof(found->id), "%s", finding->id);
 	snprintf(found->run, sizeof(found->run), "%s",
-	    label(inspect_member(kept, "Config.Labels"), DOCKER_LABEL_RUN));
-	snprintf(engine->container, sizeof(engine->container), "%s", id);
+	    label(inspect_member(finding->kept, "Config.Labels"), DOCKER_LABEL_RUN));
+	snprintf(engine->container, sizeof(engine->container), "%s", finding->id);
 	engine->may_exist = engine->is_kept = engine->stays = true;
 	return 0;
 }
@@ -242,22 +263,26 @@ int
 kept_find(struct engine *engine, const char *name, const char *body, struct kept_found *ret_found,
     struct hl_err *err)
 {
+	struct finding finding = { .engine = engine, .name = name };
 	struct kept_found found = { 0 };
 	long http = 0;
 	int status = -1;
-	json_t *asked = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
-	json_t *kept = asked != NULL ? look(engine, name, &http, err) : NULL;
 
-	if (asked == NULL)
-		hl_err_set(err, HLI_02, "the request for the engine is not JSON");
-	else if (http == 404)
+	finding.asked = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
+	if (finding.asked == NULL)
+		return hl_err_set(err, HLI_02, "the request for the engine is not JSON");
+	finding.kept = kept_look(engine, name, &http, err);
+	if (http == 404)
 		status = 0;
-	else if (kept != NULL && !is_ours(asked, kept))
+	else if (finding.kept != NULL && !is_ours(finding.asked, finding.kept))
 		hl_err_set(err, HLB_50, "container '%s' is not the one of this session", name);
-	else if (kept != NULL && (kept = wait_for_end(engine, name, kept, err)) != NULL)
-		status = judge(engine, asked, kept, &found, err);
-	json_decref(asked);
-	json_decref(kept);
+	else if (finding.kept != NULL && take_id(&finding, err) == 0) {
+		finding.kept = wait_for_end(engine, finding.id, finding.kept, err);
+		if (finding.kept != NULL)
+			status = judge(&finding, &found, err);
+	}
+	json_decref(finding.asked);
+	json_decref(finding.kept);
 	if (status == 0)
 		*ret_found = found;
 	return status;
@@ -336,7 +361,7 @@ kept_since(struct engine *engine, const char *id)
 {
 	struct hl_err ignored = { 0 };
 	long status = 0;
-	json_t *object = look(engine, id, &status, &ignored);
+	json_t *object = kept_look(engine, id, &status, &ignored);
 	const char *path = is_running(object) ? "State.StartedAt" : "State.FinishedAt";
 	const char *text = inspect_string(object, path, 64);
 	uint64_t since = text != NULL ? kept_time(text) : 0;

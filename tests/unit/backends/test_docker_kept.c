@@ -46,6 +46,22 @@ read_body(const struct fixture *f, char body[REQUEST_MAX])
 	snprintf(body, REQUEST_MAX, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
+static int
+asked_times(const struct fixture *f, const char *part)
+{
+	HL_AUTO(hl_buf_done) struct hl_buf log;
+	struct hl_err err;
+	int fd HL_AUTO_FD = open(f->log, O_RDONLY | O_CLOEXEC);
+	int times = 0;
+
+	hl_buf_init(&log, 1024 * 1024);
+	assert_true(fd >= 0);
+	assert_int_equal(hl_read_file(fd, &log, f->log, HLI_02, &err), 0);
+	for (const char *at = log.data; (at = strstr(at, part)) != NULL; at++)
+		times++;
+	return times;
+}
+
 /* The engine's words about a container that was made from body; changes are PART -> OTHER pairs. */
 static void
 say_kept(const char *body, const char *state, const char *part, const char *other)
@@ -61,8 +77,9 @@ say_kept(const char *body, const char *state, const char *part, const char *othe
 	snprintf(host, sizeof(host), "%.*s", (int)len, begin);
 	snprintf(text, sizeof(text),
 	    "{\"Id\":\"" ID "\",\"Image\":\"" IMAGE "\",\"State\":{\"Pid\":0%s},"
-	    "\"NetworkSettings\":{\"Networks\":{\"none\":{}}},\"Config\":%s,\"HostConfig\":%s}",
-	    state, body, host);
+	    "\"NetworkSettings\":{\"Networks\":{\"none\":{}}},\"Config\":%s,\"HostConfig\":" A_DEFAULT
+	    "%s}",
+	    state, body, host + 1);
 	const char *at = part != NULL ? strstr(text, part) : NULL;
 	assert_true(part == NULL || at != NULL);
 	/* The last one of them: HostConfig stands behind Config. */
@@ -77,7 +94,8 @@ say_kept(const char *body, const char *state, const char *part, const char *othe
 
 static const struct rule none_kept[] = { { "GET /v1.41" KEPT, HEAD("404 Not Found") "{}", ANSWER },
 	{ 0 } };
-static const struct rule one_kept[] = { { "GET /v1.41/containers/", answer, ANSWER }, { 0 } };
+static const struct rule one_kept[] = { { "GET /v1.41" KEPT, answer, ANSWER },
+	{ "GET /v1.41/containers/" ID, answer, ANSWER }, { 0 } };
 
 static void
 begin(struct fixture *f, const struct rule *rules, struct sandbox *sandbox)
@@ -145,9 +163,13 @@ test_the_same_is_used_again(void **state)
 	assert_int_equal(sandbox.reuse, SANDBOX_REUSED);
 	assert_string_equal(sandbox.id, ID);
 	end(f, &sandbox);
-	assert_false(was_asked(f, "/containers/create"));
+	/* only what it was compared with is made, and taken away */
+	assert_true(was_asked(f, "-01ARZ3NDEKTSV4RRFFQ69G5FAX"));
+	assert_int_equal(asked_times(f, "/containers/create"), 1);
+	assert_false(was_asked(f, TWIN "/start"));
+	assert_true(was_asked(f, "DELETE /v1.41/containers/" TWIN));
+	assert_int_equal(asked_times(f, "DELETE "), 1);
 	assert_true(was_asked(f, ID "/start"));
-	assert_false(was_asked(f, "DELETE "));
 }
 
 static const struct {
@@ -169,6 +191,25 @@ static const struct {
 	{ "the image", "\"Image\":\"" IMAGE "\",\"State\"", "\"Image\":\"sha256:cc\",\"State\"",
 	    "'Image' was changed" },
 	{ "the user", "\"User\":\"1000:1000\"", "\"User\":\"0:0\"", "'User' was changed" },
+	/* what nobody asked, and a container that was made by hand can have all the same */
+	{ "what is masked", "\"MaskedPaths\":[\"/proc/keys\"]", "\"MaskedPaths\":[]",
+	    "'HostConfig.MaskedPaths' was changed" },
+	{ "a runtime", "\"CapDrop\"", "\"Runtime\":\"other\",\"CapDrop\"",
+	    "'HostConfig.Runtime' was changed" },
+	{ "devices by request", "\"CapDrop\"",
+	    "\"DeviceRequests\":[{\"Driver\":\"any\"}],\"CapDrop\"",
+	    "'HostConfig.DeviceRequests' was changed" },
+	{ "a namespace", "\"CapDrop\"", "\"CgroupnsMode\":\"host\",\"CapDrop\"",
+	    "'HostConfig.CgroupnsMode' was changed" },
+	{ "one more tmpfs", "\"Tmpfs\":{", "\"Tmpfs\":{\"/usr\":\"rw,exec,suid\",",
+	    "'HostConfig.Tmpfs' was changed" },
+	{ "variables", "\"Config\":{", "\"Config\":{\"Env\":[\"LD_PRELOAD=/var/x.so\"],",
+	    "'Config.Env' was changed" },
+	{ "a mount", "\"Config\":{", "\"Mounts\":[{\"Type\":\"bind\"}],\"Config\":{",
+	    "'Mounts' was changed" },
+	{ "the program", "\"Config\":{", "\"Path\":\"/var/x\",\"Config\":{", "'Path' was changed" },
+	{ "one more label", "\"dev.hermes-launch.managed\":\"1\"",
+	    "\"dev.hermes-launch.managed\":\"1\",\"x\":\"1\"", "'Labels' was changed" },
 };
 
 static void
@@ -204,6 +245,51 @@ replaced_because(struct fixture *f, const char *why)
 	assert_int_equal(sandbox.reuse, SANDBOX_REPLACED);
 	if (strstr(sandbox.reuse_why, why) == NULL)
 		fail_msg("'%s' is not in '%s'", why, sandbox.reuse_why);
+	end(f, &sandbox);
+}
+
+/* That there is nothing to compare it with is not its fault. */
+static void
+test_without_a_comparison_it_is_left(void **state)
+{
+	static char body[REQUEST_MAX];
+	struct fixture *f = *state;
+	struct sandbox sandbox;
+
+	make_first(f, body);
+	say_kept(body, "", NULL, NULL);
+	const struct rule rules[] = { one_kept[0],
+		{ "/containers/create", HEAD("500 Error") "{\"message\":\"no\"}", ANSWER }, { 0 } };
+	start_daemon(f, rules);
+	assert_int_equal(start(f, &sandbox), -1);
+	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-51");
+	assert_false(was_asked(f, "DELETE "));
+	assert_false(was_asked(f, "/start"));
+	/* and what was made for it is removed when it cannot be looked at */
+	const struct rule blind[] = { one_kept[0],
+		{ "GET /v1.41/containers/" TWIN, HEAD("500 Error") "{}", ANSWER }, { 0 } };
+	start_daemon(f, blind);
+	assert_int_equal(start(f, &sandbox), -1);
+	assert_int_equal(asked_times(f, "DELETE "), 1);
+	assert_true(was_asked(f, "DELETE /v1.41/containers/" TWIN));
+}
+
+/* An engine that was started again tells an empty list as none. */
+static void
+test_nothing_is_nothing(void **state)
+{
+	static char body[REQUEST_MAX];
+	struct fixture *f = *state;
+	struct sandbox sandbox;
+
+	make_first(f, body);
+	say_kept(body, "", "\"CapDrop\"", "\"Dns\":[],\"Links\":null,\"Sysctls\":{},\"CapDrop\"");
+	begin(f, one_kept, &sandbox);
+	assert_int_equal(sandbox.reuse, SANDBOX_REUSED);
+	end(f, &sandbox);
+	say_kept(body, "", "\"CapDrop\"", "\"Sysctls\":{\"a\":\"1\"},\"CapDrop\"");
+	begin(f, (const struct rule[]){ one_kept[0], { 0 } }, &sandbox);
+	assert_int_equal(sandbox.reuse, SANDBOX_REPLACED);
 	end(f, &sandbox);
 }
 
@@ -258,11 +344,16 @@ test_one_that_runs_is_ended_first(void **state)
 {
 	static char body[REQUEST_MAX];
 	struct fixture *f = *state;
+	struct sandbox sandbox;
 
 	make_first(f, body);
 	say_kept(body, ",\"Running\":true", NULL, NULL);
-	replaced_because(f, "it could not be stopped");
-	assert_true(was_asked(f, "/kill"));
+	begin(f, one_kept, &sandbox);
+	assert_int_equal(sandbox.reuse, SANDBOX_REPLACED);
+	assert_non_null(strstr(sandbox.reuse_why, "it could not be stopped"));
+	end(f, &sandbox);
+	/* by its id: its name can be another's while we wait */
+	assert_true(was_asked(f, "/containers/" ID "/kill"));
 }
 
 /* What it holds is not ours to throw away for a fault of the engine's. */
@@ -275,13 +366,13 @@ test_one_that_does_not_start_is_left(void **state)
 
 	make_first(f, body);
 	say_kept(body, "", NULL, NULL);
-	const struct rule rules[] = { { "GET /v1.41/containers/", answer, ANSWER },
+	const struct rule rules[] = { one_kept[0], one_kept[1],
 		{ "/start", HEAD("500 Error") "{\"message\":\"no\"}", ANSWER }, { 0 } };
 	start_daemon(f, rules);
 	assert_int_equal(start(f, &sandbox), -1);
 	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-52");
 	assert_non_null(strstr(f->err.help, "hermes-launch stop s"));
-	assert_false(was_asked(f, "DELETE "));
+	assert_false(was_asked(f, "DELETE /v1.41/containers/" ID));
 	/* One that was made for this start has nothing in it (sibling). */
 	const struct rule fresh[] = { none_kept[0],
 		{ "/start", HEAD("500 Error") "{\"message\":\"no\"}", ANSWER }, { 0 } };
@@ -485,6 +576,8 @@ main(void)
 		CASE(test_one_is_stopped_and_not_removed),
 		CASE(test_the_same_is_used_again),
 		CASE(test_what_was_changed_is_replaced),
+		CASE(test_without_a_comparison_it_is_left),
+		CASE(test_nothing_is_nothing),
 		CASE(test_what_would_be_different_is_replaced),
 		CASE(test_what_is_not_ours_is_left_alone),
 		CASE(test_one_that_runs_is_ended_first),
