@@ -49,6 +49,7 @@ enum plan_limit {
 	PLAN_LIMIT_PIDS,
 	PLAN_LIMIT_FILES,
 	PLAN_LIMIT_SHM,    /* bytes */
+	PLAN_LIMIT_DISK,   /* bytes, of the container's own root */
 	PLAN_LIMIT_OUTPUT, /* bytes */
 	PLAN_LIMIT_MAX
 };
@@ -143,6 +144,17 @@ struct plan_home {
 	struct hl_origin origin;
 };
 
+/* A sandbox that other launchers may use, and whether what it has written stays when it ends. */
+struct plan_keep {
+	const char *session; /* its name; NULL = one launcher's alone */
+	/* Whose it is: a digest of state directory, backend, caller, policy and working directory.
+	 * Two of them with a session of one name have a sandbox each. */
+	char profile[HL_SHA256_HEX_SIZE];
+	bool is_kept; /* session.persist: task. Stopped and not removed, while the lease lasts */
+	uint64_t lease_ms; /* from the end on, while nobody uses it */
+	struct hl_origin persist_origin, lease_origin;
+};
+
 struct plan_env {
 	char *name;
 	char *value; /* may be private: never in argv, a file, a log or a message */
@@ -190,6 +202,7 @@ struct plan {
 	struct plan_device *devices; /* sorted by dst */
 	size_t devices_len;
 	struct plan_home home;
+	struct plan_keep keep;
 	char *cwd; /* inside */
 	struct hl_origin cwd_origin;
 	struct hl_strv deny; /* existing host paths to cover, resolved from fs.deny's globs */
@@ -400,6 +413,12 @@ int engine_bool(const char *text, bool *ret_value) HL_MUST_CHECK;
 /* ------------------------------------------------------------------------------------------------
  * A running sandbox
  */
+enum sandbox_reuse {
+	SANDBOX_FRESH,
+	SANDBOX_REUSED,   /* one that was kept: made from the same, and still that */
+	SANDBOX_REPLACED, /* one that was kept was something else, and is gone */
+};
+
 struct sandbox {
 	int stream;               /* the runner's protocol */
 	int pidfd;                /* of the runner or of the helper; -1 = none */
@@ -411,7 +430,10 @@ struct sandbox {
 	char *engine;             /* "docker 20.10.24 unix:///run/docker.sock", or NULL */
 	char *image_digest;       /* sha256:... of the image that ran, or NULL */
 	uint32_t limits_applied;  /* bit per enum plan_limit: set and read back */
-	void *private_data;       /* the backend's own */
+	enum sandbox_reuse reuse;
+	char reuse_why[200]; /* REPLACED: what differs */
+	bool is_discarded;   /* set before stop(): not kept, whatever the plan said */
+	void *private_data;  /* the backend's own */
 	/* Frees what stop() left of it, without waiting for anything; NULL = stop() left nothing.
 	 */
 	void (*release)(void *private_data);
@@ -478,7 +500,8 @@ struct backend {
 	 * plan->early, also when it fails. */
 	int (*start)(const struct plan *plan, const struct lowered *lowered,
 	    const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err);
-	/* The stream has ended: what does the engine say, and are we clean? */
+	/* The stream has ended: what does the engine say, and are we clean? Removed, or stopped and
+	 * left where the plan keeps it. */
 	int (*stop)(struct sandbox *sandbox, struct hl_err *err);
 };
 
@@ -500,12 +523,25 @@ enum {
 int engine_endpoints(const char *state_dir, struct hl_strv *ret_endpoints,
     struct hl_err *err) HL_MUST_CHECK;
 
+/* Which engine, and who asks: kept containers belong to a state directory. */
+struct engine_place {
+	const char *helper_path, *endpoint, *state_dir;
+	/* Takes a session of this state directory for as long as its container is looked at: nobody
+	 * else can begin to use it then. false: somebody uses it. */
+	bool (*hold)(void *context, const char *session);
+	void (*release)(void *context);
+	void *context;
+};
+
 /* Containers of launchers that were killed together with their helper: ours by label, running or
  * not, whose launcher does not live any more. Where nobody can know whether it does (another host,
- * another pid namespace) only one that was made more than a minute ago and
- * has ended. With an error some are left, and
- * ret_removed is how many are not. */
-int engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed,
+ * another pid namespace) only one that was made more than a minute ago and has ended. One that is
+ * kept only when its lease is over and nobody uses it. With an error some are left, and ret_removed
+ * is how many are not. */
+int engine_sweep(const struct engine_place *place, size_t *ret_removed,
+    struct hl_err *err) HL_MUST_CHECK;
+/* What is kept of a session that nobody uses, whatever its lease; the caller holds it. */
+int engine_forget(const struct engine_place *place, const char *session, size_t *ret_removed,
     struct hl_err *err) HL_MUST_CHECK;
 
 /* NULL with err (HLB-..) when the name is unknown or the backend is not in this version. */

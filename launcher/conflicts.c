@@ -13,6 +13,12 @@
 
 #include "base/banned.h"
 
+/* Words of session.persist and session.reuse, by their places in policy/fields.def. */
+enum {
+	PERSIST_SESSION = 1,
+	REUSE_IDENTICAL = 1,
+};
+
 enum {
 	CONFLICT_ARGS_MAX = 1024,
 	CONFLICT_NOTES_MAX = 1024
@@ -320,8 +326,8 @@ judge_limit(struct judge *judge, const struct ask *ask, const char *text)
 	if (policy_field_find(key) == POLICY_FIELD_MAX) {
 		hl_err_set(judge->err, HLC_09, "argument %d: --limit has no such key",
 		    ask->argument);
-		return hl_err_help(judge->err, "the keys are wall, cpus, memory, pids, files, shm "
-					       "and output");
+		return hl_err_help(judge->err, "the keys are wall, cpus, memory, pids, files, shm, "
+					       "disk and output");
 	}
 	return judge_field(judge, ask, policy_field_find(key), equals + 1);
 }
@@ -373,6 +379,28 @@ judge_timeout(struct judge *judge, const struct ask *ask, const char *text)
 	return judge_field(judge, ask, POLICY_LIMITS_WALL, text);
 }
 
+/* A name asks for a sandbox that outlives its launcher, and that the next one uses. Where the
+ * policy gives more than that already it is not taken away. */
+static int
+judge_name(struct judge *judge, const struct ask *ask, const char *text)
+{
+	static const struct {
+		enum policy_field field;
+		uint64_t rank;
+		const char *word;
+	} asked[] = {
+		{ POLICY_SESSION_PERSIST, PERSIST_SESSION, "session" },
+		{ POLICY_SESSION_REUSE, REUSE_IDENTICAL, "identical" },
+	};
+
+	(void)text;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(asked); i++)
+		if (policy_get(judge->policy, asked[i].field)->number < asked[i].rank &&
+		    judge_field(judge, ask, asked[i].field, asked[i].word) == -1)
+			return -1;
+	return 0;
+}
+
 static int
 judge_scalars(struct judge *judge)
 {
@@ -387,6 +415,7 @@ judge_scalars(struct judge *judge)
 		{ &request->image, "--image", judge_image },
 		{ &request->user, "--user", judge_user },
 		{ &request->timeout, "--timeout", judge_timeout },
+		{ &request->name, "--name", judge_name },
 	};
 	char asked[300];
 

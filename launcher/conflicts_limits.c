@@ -264,9 +264,14 @@ rule_storage(struct judge *judge, const struct ask *ask, const struct engine_set
 	uint64_t bytes;
 
 	if (strncmp(setting->value, "size=", 5) != 0 ||
-	    engine_bytes(setting->value + 5, &bytes) == -1 || bytes == 0)
-		return engine_looser(judge, ask, setting, setting->control);
-	return engine_tighten(judge, ask, setting);
+	    engine_bytes(setting->value + 5, &bytes) == -1 || bytes == 0) {
+		const struct cause cause = { .cause = CAUSE_LOOSER,
+			.control = setting->control,
+			.bound = "size=... only",
+			.effect = "change how the engine stores its files" };
+		return engine_conflict(judge, ask, setting, &cause);
+	}
+	return judge_bytes(judge, ask, POLICY_LIMITS_DISK, bytes);
 }
 
 enum ulimit_way {

@@ -115,6 +115,28 @@ put_process(struct hl_json *json, const struct plan *plan)
 }
 
 static void
+put_session(struct hl_json *json, const struct explain *explain)
+{
+	static const enum policy_field fields[] = { POLICY_SESSION_PERSIST, POLICY_SESSION_REUSE,
+		POLICY_SESSION_LEASE };
+	struct hl_buf value;
+
+	hl_buf_init(&value, 256);
+	hl_json_key(json, "session");
+	hl_json_object(json);
+	for (size_t i = 0; i < HL_ARRAY_SIZE(fields); i++) {
+		const struct policy_value *is = policy_get(explain->policy, fields[i]);
+		if (fields[i] == POLICY_SESSION_LEASE)
+			hl_buf_put_duration(&value, is->number);
+		else
+			hl_buf_puts(&value, policy_field_words(fields[i])[is->number]);
+		put_value(json, strchr(policy_field_key(fields[i]), '.') + 1, &value, &is->origin);
+	}
+	hl_json_end_object(json);
+	hl_buf_done(&value);
+}
+
+static void
 put_mounts(struct hl_json *json, const struct plan *plan)
 {
 	hl_json_key(json, "mounts");
@@ -279,6 +301,7 @@ explain_json(const struct explain *explain, struct hl_buf *out)
 	put_files(&json, plan);
 	put_engine(&json, plan);
 	put_environment(&json, explain);
+	put_session(&json, explain);
 	put_controls(&json, explain);
 	put_strings(&json, "warnings", &explain->notes->warnings);
 	put_strings(&json, "notes", &explain->notes->lines);

@@ -236,6 +236,25 @@ text_environment(const struct explain *explain, struct hl_buf *out, struct hl_bu
 	}
 }
 
+/* What a name would get, or gets. */
+static void
+text_session(const struct explain *explain, struct hl_buf *out, struct hl_buf *value)
+{
+	static const enum policy_field words[] = { POLICY_SESSION_PERSIST, POLICY_SESSION_REUSE };
+	const struct policy_value *lease = policy_get(explain->policy, POLICY_SESSION_LEASE);
+
+	section(out, "session");
+	for (size_t i = 0; i < HL_ARRAY_SIZE(words); i++) {
+		const struct policy_value *word = policy_get(explain->policy, words[i]);
+		line(out, strchr(policy_field_key(words[i]), '.') + 1,
+		    policy_field_words(words[i])[word->number], &word->origin);
+	}
+	if (!plan_can_keep(explain->plan))
+		return;
+	hl_buf_put_duration(value, lease->number);
+	line_buf(out, "lease", value, &lease->origin);
+}
+
 static void
 text_notes(const struct explain *explain, struct hl_buf *out)
 {
@@ -261,6 +280,7 @@ explain_plan_text(const struct explain *explain, struct hl_buf *out)
 	text_files(explain, out, &value);
 	text_engine(explain->plan, out);
 	text_environment(explain, out, &value);
+	text_session(explain, out, &value);
 	text_notes(explain, out);
 	section(out, "lowered");
 	for (size_t i = 0; i < explain->lowered->lines_len; i++)

@@ -41,6 +41,7 @@ static const struct limit_form limit_forms[PLAN_LIMIT_MAX] = {
 	[PLAN_LIMIT_PIDS] = { "pids", put_count },
 	[PLAN_LIMIT_FILES] = { "files", put_count },
 	[PLAN_LIMIT_SHM] = { "shm", hl_buf_put_size },
+	[PLAN_LIMIT_DISK] = { "disk", hl_buf_put_size },
 	[PLAN_LIMIT_OUTPUT] = { "output", hl_buf_put_size },
 };
 

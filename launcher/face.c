@@ -170,7 +170,7 @@ speak(const struct request *request, const struct protocol *protocol)
 	if (run_init(&run, request, &err) != 0 || run_settle(&run, &err) != 0) {
 		run_refused(&run, &err);
 		status = -1;
-	} else if (request->name != NULL) {
+	} else if (request->name.text != NULL) {
 		status = serve_named(&run, protocol, &err);
 	} else {
 		status = serve_alone(&run, protocol, &err);

@@ -106,7 +106,7 @@ one_call(const struct request *request, bool is_shell)
 	}
 	if (run_init(&run, request, &err) != 0 || run_settle(&run, &err) != 0)
 		run_refused(&run, &err);
-	else if (request->name != NULL)
+	else if (request->name.text != NULL)
 		status = call_named(&run, &ask, &err);
 	else
 		status = call_alone(&run, &ask, &err);

@@ -341,14 +341,14 @@ keeper_main(struct run *run, struct keeper_place *place, int status_fd)
 	 */
 	setsid();
 	/* Nor does the command line of who happened to come first stay to be read. */
-	args_hide(&run->request->args, run->request->name);
+	args_hide(&run->request->args, run->request->name.text);
 	keeper.run = run;
 	keeper.place = place;
 	keeper.listen_fd = -1;
 	keeper.serve = (struct serve){
 		.run = run,
 		.face = "keeper",
-		.name = run->request->name,
+		.name = run->request->name.text,
 		.on_closed = on_closed,
 		.context = &keeper,
 	};

@@ -214,7 +214,7 @@ make_session(struct run *run, struct keeper_place *place, struct hl_err *err)
 	if (run_settle_gaps(run, err) == 0)
 		return make_keeper(run, place, err);
 	run_refused(run, err);
-	keeper_place_remove(run->host.state_dir, run->request->name, place);
+	keeper_place_remove(run->host.state_dir, run->request->name.text, place);
 	return -1;
 }
 
@@ -227,7 +227,7 @@ attach(struct run *run, const char *protocol, int *ret_fd, bool *ret_again, stru
 
 	*ret_again = false;
 	keeper_fingerprint(run, fingerprint);
-	if (keeper_place_open(run->host.state_dir, run->request->name, true, &place, err) != 0)
+	if (keeper_place_open(run->host.state_dir, run->request->name.text, true, &place, err) != 0)
 		return -1;
 	int status = place.is_ours ? make_session(run, &place, err) : 0;
 	HL_AUTO_FD int fd = -1;
@@ -272,7 +272,7 @@ keeper_check_end(const struct run *run, struct hl_err *err)
 	struct keeper_place place;
 
 	for (;;) {
-		if (keeper_place_open(run->host.state_dir, run->request->name, false, &place,
+		if (keeper_place_open(run->host.state_dir, run->request->name.text, false, &place,
 			err) != 0)
 			return err->code == HLU_24 ? 0 : -1;
 		bool was_killed = place.is_ours;
@@ -284,7 +284,8 @@ keeper_check_end(const struct run *run, struct hl_err *err)
 			return 0;
 		nap();
 	}
-	hl_err_set(err, HLB_07, "session '%s' is lost: its keeper was killed", run->request->name);
+	hl_err_set(err, HLB_07, "session '%s' is lost: its keeper was killed",
+	    run->request->name.text);
 	return hl_err_help(err, "'hermes-launch gc' removes what it left");
 }
 

@@ -170,6 +170,7 @@ control_line(void *self, const char *line, size_t len)
 	(void)line;
 	(void)len;
 	answer(conn, NULL);
+	conn->serve->is_discarded = true;
 	serve_close(conn->serve);
 }
 

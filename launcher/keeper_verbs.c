@@ -45,6 +45,21 @@ list_names(const char *state_dir, struct hl_strv *ret_names, struct hl_err *err)
 	return hl_strv_check(ret_names, "sessions", err);
 }
 
+static bool
+is_socket(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* A socket, or a program that is started as the engine. */
+static bool
+is_engine(const char *path)
+{
+	return engine_is_program(path) ? access(path, X_OK) == 0 : is_socket(path);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * ps
  */
@@ -142,16 +157,78 @@ verb_ps(const struct request *request)
 /* ------------------------------------------------------------------------------------------------
  * stop
  */
+
+/* What is kept of a session, on every engine that was used from here. We hold the session. */
 static int
-stop(const char *state_dir, const char *name, struct hl_err *err)
+forget(const struct host *host, const char *name, size_t *ret_removed, struct hl_err *err)
 {
+	HL_AUTO(hl_strv_done) struct hl_strv known = { 0 };
+	int status = 0;
+
+	*ret_removed = 0;
+	if (host->helper_path == NULL)
+		return 0;
+	if (engine_endpoints(host->state_dir, &known, err) != 0)
+		return -1;
+	for (size_t i = 0; i < known.len; i++) {
+		const struct engine_place engine = {
+			.helper_path = host->helper_path,
+			.endpoint = known.v[i],
+			.state_dir = host->state_dir,
+		};
+		size_t n = 0;
+		/* One that is started for a run keeps nothing. */
+		if (is_socket(known.v[i]) && engine_forget(&engine, name, &n, err) != 0)
+			status = -1;
+		*ret_removed += n;
+	}
+	return status;
+}
+
+/* Nobody keeps the session, and we hold it: what is there can only be what was kept. */
+static int
+stop_kept(const struct host *host, const char *name, struct hl_err *err)
+{
+	size_t removed = 0;
+
+	if (forget(host, name, &removed, err) != 0)
+		return -1;
+	return removed > 0 ? 0 : hl_err_set(err, HLU_24, "session '%s' had ended already", name);
+}
+
+/* Of one that has ended there is no place any more; it is made to be held. */
+static int
+stop_ended(const struct host *host, const char *name, struct hl_err *err)
+{
+	struct keeper_place place;
+	size_t removed = 0;
+
+	if (keeper_place_open(host->state_dir, name, true, &place, err) != 0)
+		return -1;
+	int status = 0;
+	if (!place.is_ours)
+		status = hl_err_set(err, HLU_24, "session '%s' begins just now", name);
+	else
+		status = forget(host, name, &removed, err);
+	if (status == 0 && removed == 0)
+		status = hl_err_set(err, HLU_24, "there is no session '%s'", name);
+	if (place.is_ours)
+		keeper_place_remove(host->state_dir, name, &place);
+	keeper_place_close(&place);
+	return status;
+}
+
+static int
+stop(const struct host *host, const char *name, struct hl_err *err)
+{
+	const char *state_dir = host->state_dir;
 	struct keeper_place place;
 
 	if (keeper_place_open(state_dir, name, false, &place, err) != 0)
-		return -1;
+		return err->code == HLU_24 ? stop_ended(host, name, err) : -1;
 	int status = 0;
 	if (place.is_ours)
-		status = hl_err_set(err, HLU_24, "session '%s' had ended already", name);
+		status = stop_kept(host, name, err);
 	else
 		status = keeper_stop(&place, err);
 	/* Whoever ended without tidying up, or was killed for it. */
@@ -165,6 +242,7 @@ int
 verb_stop(const struct request *request)
 {
 	struct hl_err err = { 0 };
+	struct host host;
 	int status = 0;
 
 	if (request->argv_len == 0) {
@@ -172,8 +250,10 @@ verb_stop(const struct request *request)
 		hl_err_help(&err, "'hermes-launch ps' lists them");
 		return verb_fail(&err);
 	}
+	if (host_facts(request, &host, &err) != 0)
+		return verb_fail(&err);
 	for (size_t i = 0; i < request->argv_len; i++)
-		if (stop(request->state_dir, request->argv[i], &err) != 0)
+		if (stop(&host, request->argv[i], &err) != 0)
 			status = verb_fail(&err);
 	return status;
 }
@@ -204,14 +284,34 @@ sweep_sessions(const char *state_dir, size_t *removed, struct hl_err *err)
 	return 0;
 }
 
-/* A socket, or a program that is started as the engine. */
-static bool
-is_engine(const char *path)
-{
-	struct stat st;
+/* The session of a container that is kept, while gc looks at it. */
+struct held_session {
+	const char *state_dir, *name;
+	struct keeper_place place;
+};
 
-	return engine_is_program(path) ? access(path, X_OK) == 0
-				       : stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+static bool
+hold_session(void *context, const char *session)
+{
+	struct held_session *held = context;
+	struct hl_err ignored;
+
+	if (keeper_place_open(held->state_dir, session, true, &held->place, &ignored) != 0)
+		return false;
+	held->name = session;
+	if (held->place.is_ours)
+		return true;
+	keeper_place_close(&held->place);
+	return false;
+}
+
+static void
+release_session(void *context)
+{
+	struct held_session *held = context;
+
+	keeper_place_remove(held->state_dir, held->name, &held->place);
+	keeper_place_close(&held->place);
 }
 
 /* One that we may not speak to has nothing of ours, unless we did before. */
@@ -219,11 +319,20 @@ static int
 sweep_engine(const struct host *host, const char *endpoint, bool is_known, size_t *removed,
     struct hl_err *err)
 {
+	struct held_session held = { .state_dir = host->state_dir };
+	const struct engine_place place = {
+		.helper_path = host->helper_path,
+		.endpoint = endpoint,
+		.state_dir = host->state_dir,
+		.hold = hold_session,
+		.release = release_session,
+		.context = &held,
+	};
 	size_t n = 0;
 
 	if (!is_engine(endpoint))
 		return 0;
-	int status = engine_sweep(host->helper_path, endpoint, &n, err);
+	int status = engine_sweep(&place, &n, err);
 	*removed += n;
 	return status != 0 && err->code == HLB_41 && !is_known ? 0 : status;
 }

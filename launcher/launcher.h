@@ -72,12 +72,11 @@ struct request {
 	enum verb help_for; /* HELP: of this verb; VERB_MAX = of all */
 	struct request_items policies;
 	struct request_items env, mounts, limits, labels, engine_args;
-	struct request_item backend, cwd, network, image, user, timeout,
-	    mode;               /* text NULL = not given */
+	struct request_item backend, cwd, network, image, user, timeout, mode,
+	    name;               /* of a named session; text NULL = not given */
 	const char *state_dir;  /* settled: option, variable or default */
 	const char *result;     /* FILE or fd:N, or NULL */
 	const char *shell_text; /* -c, or NULL */
-	const char *name;       /* of a named session, or NULL */
 	const char *idle;       /* how long one stays when nobody uses it, or NULL */
 	const char *level;      /* policy show --level */
 	const char *within;     /* policy check: the outer policy */

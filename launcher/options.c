@@ -388,7 +388,7 @@ request_starts(const struct request *request)
 static int
 check_members(const struct request *request, struct hl_err *err)
 {
-	if (request->idle != NULL && request->name == NULL) {
+	if (request->idle != NULL && request->name.text == NULL) {
 		hl_err_set(err, HLU_01, "--idle is for named sessions");
 		return hl_err_help(err, "add --name NAME, or drop --idle");
 	}

@@ -31,8 +31,8 @@ enum effect {
 	EFFECT_ERROR
 };
 
-static enum backend_id
-id_of(const struct plan *plan)
+enum backend_id
+plan_backend_id(const struct plan *plan)
 {
 	struct hl_err ignored = { 0 };
 	const struct backend *backend = backend_find(plan->backend, &ignored);
@@ -65,6 +65,7 @@ static const struct {
 	{ "image", { "docker", "podman", "singularity" } },
 	{ "docker.", { "docker", "podman" } },
 	{ "local.", { "local" } },
+	{ "session.lease", { "docker" } },
 	{ "singularity.", { "singularity" } },
 	{ "ssh.", { "ssh" } },
 	{ "cloud.", { "modal", "daytona", "vercel" } },
@@ -244,10 +245,10 @@ judge_control(const struct policy *policy, const struct plan *plan, enum control
 	const struct control_info *info = control_info(control);
 	enum policy_field field = policy_field_find(info->name);
 
-	if (control_enforcer(control, id_of(plan), plan) != ENFORCER_NONE ||
+	if (control_enforcer(control, plan_backend_id(plan), plan) != ENFORCER_NONE ||
 	    field == POLICY_FIELD_MAX)
 		return 0;
-	const char *note = control_note(control, id_of(plan), plan);
+	const char *note = control_note(control, plan_backend_id(plan), plan);
 	const struct policy_value *value = policy_get(policy, field);
 	if (!value->is_explicit)
 		return 0;
@@ -270,6 +271,32 @@ judge_control(const struct policy *policy, const struct plan *plan, enum control
 	return 0;
 }
 
+/* What is kept is the container's own root. */
+static void
+note_keep(const struct policy *policy, const struct plan *plan, struct plan_notes *notes)
+{
+	const struct policy_value *persist = policy_get(policy, POLICY_SESSION_PERSIST);
+	/* By a name; where that is refused the plan ends before this. */
+	bool is_asked = !plan_is_local(plan) && !plan_can_keep(plan) && plan->keep.session != NULL;
+	const char *why = NULL;
+
+	if (strcmp(policy_field_words(POLICY_SESSION_PERSIST)[persist->number], "task") != 0)
+		return;
+	if (plan_is_local(plan))
+		why = "there is no container on backend local; fs.home can be kept";
+	else if (is_asked)
+		why = "only a container of docker's is kept";
+	else if (!plan_can_keep(plan))
+		why = "only a container of docker's is kept, and a name (--name) is refused here";
+	else if (plan->keep.session == NULL)
+		why = "only a session that has a name (--name) can be found again";
+	else if (plan->root == PLAN_ROOT_READ_ONLY)
+		why = "the container's root is read-only (fs.root), so nothing in it changes";
+	if (why != NULL)
+		hl_strv_addf(is_asked ? &notes->warnings : &notes->lines,
+		    "session.persist: task keeps nothing: %s", why);
+}
+
 /* Keys that are applied, and yet change nothing as things are. */
 static void
 note_idle(const struct policy *policy, const struct plan *plan, struct plan_notes *notes)
@@ -284,6 +311,7 @@ note_idle(const struct policy *policy, const struct plan *plan, struct plan_note
 	if (output->is_explicit)
 		hl_strv_add(is_asked ? &notes->warnings : &notes->lines,
 		    "limits.output has no effect on run: a single run streams its output");
+	note_keep(policy, plan, notes);
 	if (caps->items_len > 0 && !is_root)
 		hl_strv_addf(&notes->lines,
 		    "process.caps has no effect: user %u:%u is not root and gets none", plan->uid,

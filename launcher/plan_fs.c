@@ -509,9 +509,12 @@ build(struct fs_scope *scope, struct hl_err *err)
 	    plan_workdir(scope, err) != 0)
 		return -1;
 	if (plan_is_scrub(plan))
-		return plan_home(scope, err) != 0 ? -1 : plan_cwd(scope, err);
+		return plan_keep(scope, err) != 0 || plan_home(scope, err) != 0
+			   ? -1
+			   : plan_cwd(scope, err);
 	if (add_mounts(scope, err) != 0 || add_tmpfs(scope, err) != 0 ||
-	    plan_home(scope, err) != 0 || plan_devices(scope, err) != 0)
+	    plan_keep(scope, err) != 0 || plan_home(scope, err) != 0 ||
+	    plan_devices(scope, err) != 0)
 		return -1;
 	sort_places(plan);
 	if (check_places(plan, err) != 0 || plan_protect_policies(scope, err) != 0 ||

@@ -68,28 +68,16 @@ make_persistent(const char *path, const struct plan *plan, struct hl_err *err)
 	return 0;
 }
 
-/* One home per backend, caller, policy and working directory: two of them never write into one, and
- * no part of a name can be mistaken for another (a digest, not the names themselves). */
+/* One home per profile. */
 static int
 persistent_home(const struct fs_scope *scope, struct hl_err *err)
 {
 	struct plan *plan = scope->plan;
-	size_t layers = policy_layers_len(scope->policy);
-	const char *id = layers > 0 ? policy_layer_at(scope->policy, layers - 1)->id : "";
 	char digest[HL_SHA256_HEX_SIZE];
-	struct hl_buf key, path;
+	struct hl_buf path;
 	struct stat st;
 
-	hl_buf_init(&key, (size_t)4 * PATH_MAX);
-	hl_wire_put_string(&key, plan->backend);
-	hl_wire_put_u32(&key, scope->host->uid);
-	hl_wire_put_string(&key, id);
-	hl_wire_put_string(&key, scope->workdir);
-	int rc = hl_buf_check(&key, "fs.home", err);
-	if (rc == 0)
-		hl_sha256_text(key.data, key.len, digest);
-	hl_buf_done(&key);
-	if (rc != 0)
+	if (plan_profile(scope, digest, err) != 0)
 		return -1;
 	hl_buf_init(&path, PATH_MAX);
 	hl_buf_putf(&path, "%s/homes/%.32s", scope->host->state_dir, digest);

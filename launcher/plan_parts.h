@@ -141,6 +141,16 @@ int plan_tmpfs_add(struct plan *plan, struct plan_tmpfs *tmpfs, struct hl_err *e
 const struct plan_mount *plan_mount_at(const struct plan *plan, const char *path);
 int plan_workdir(struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 int plan_home(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
+/* Whether the sandbox is shared, and stays (plan_keep.c). A name where the policy wants it kept and
+ * the backend keeps nothing is refused. */
+int plan_keep(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
+/* Whether the plan's backend can keep a sandbox. */
+bool plan_can_keep(const struct plan *plan);
+/* Whose something is that stays: a digest of backend, caller, policy and working directory. Two of
+ * them never share it, and no part of a name can be mistaken for another (a digest, not the names
+ * themselves). */
+int plan_profile(const struct fs_scope *scope, char digest[HL_SHA256_HEX_SIZE],
+    struct hl_err *err) HL_MUST_CHECK;
 /* fs.devices, after the deny list (plan_devices.c). */
 int plan_devices(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 int plan_cwd(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
@@ -154,6 +164,7 @@ int plan_protect_paths(const struct fs_scope *scope, struct hl_err *err) HL_MUST
  * Small things
  */
 bool plan_is_local(const struct plan *plan);
+enum backend_id plan_backend_id(const struct plan *plan);
 /* No boundary: nothing of the file system is made for the command. */
 bool plan_is_scrub(const struct plan *plan);
 bool plan_is_enforced(const struct policy *policy);

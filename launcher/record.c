@@ -394,11 +394,20 @@ record_flush(struct run *run, struct hl_err *err)
 	return settle_failure(run, err);
 }
 
+static void
+put_replaced(struct run *run, struct audit_record *record)
+{
+	char text[sizeof(run->sandbox.reuse_why) + 16];
+
+	snprintf(text, sizeof(text), "replaced: %s", run->sandbox.reuse_why);
+	audit_put_string(run->audit, record, "reuse", text);
+}
+
 int
 record_sandbox(struct run *run, struct hl_err *err)
 {
 	static const char *const limits[PLAN_LIMIT_MAX] = { "wall", "cpus", "memory", "pids",
-		"files", "shm", "output" };
+		"files", "shm", "disk", "output" };
 	struct audit_record record;
 
 	if (run->audit == NULL)
@@ -417,6 +426,10 @@ record_sandbox(struct run *run, struct hl_err *err)
 		if (run->sandbox.limits_applied & (1U << i))
 			hl_json_string(json, limits[i]);
 	hl_json_end_array(json);
+	if (run->sandbox.reuse == SANDBOX_REUSED)
+		audit_put_string(run->audit, &record, "reuse", "reused");
+	else if (run->sandbox.reuse == SANDBOX_REPLACED)
+		put_replaced(run, &record);
 	return record_append(run, &record, err);
 }
 

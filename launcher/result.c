@@ -58,7 +58,8 @@ static void
 put_lists(struct hl_json *json, const struct run *run)
 {
 	static const char *const limits[PLAN_LIMIT_MAX] = { "limits.wall", "limits.cpus",
-		"limits.memory", "limits.pids", "limits.files", "limits.shm", "limits.output" };
+		"limits.memory", "limits.pids", "limits.files", "limits.shm", "limits.disk",
+		"limits.output" };
 
 	hl_json_key(json, "degraded");
 	hl_json_array(json);

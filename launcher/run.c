@@ -216,12 +216,12 @@ run_settle(struct run *run, struct hl_err *err)
 	else
 		abandon_early(run);
 	/* Of a named session another process goes on: what it starts has to be its own child. */
-	if (run->backend != NULL && run->request->name == NULL)
+	if (run->backend != NULL && run->request->name.text == NULL)
 		reach_early(run);
 	if (run->backend == NULL || run->backend->lower(&run->plan, &run->lowered, err) != 0)
 		return -1;
 	run->has_lowered = true;
-	if (run->request->name == NULL && run_settle_gaps(run, err) != 0)
+	if (run->request->name.text == NULL && run_settle_gaps(run, err) != 0)
 		return -1;
 	if (run->plan.withheld > 0 && report_is_verbose())
 		report_note(
@@ -408,7 +408,7 @@ verb_run(const struct request *request)
 	static struct run run; /* zero: its pages come when they are touched, not from the file */
 	struct hl_err err = { 0 };
 
-	if (request->name != NULL)
+	if (request->name.text != NULL)
 		return face_named_run(request);
 	run.may_begin_early = true;
 	if (run_init(&run, request, &err) != 0 || run_settle(&run, &err) != 0) {

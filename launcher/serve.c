@@ -88,6 +88,9 @@ open_session(struct serve *serve, struct hl_err *err)
 	struct run *run = serve->run;
 	struct session_config config;
 
+	if (run->sandbox.reuse == SANDBOX_REPLACED)
+		report_warning("session '%s' begins anew, what was kept of it is removed: %s",
+		    serve->name, run->sandbox.reuse_why);
 	if (record_sandbox(run, err) != 0)
 		return -1;
 	hl_strv_init(&run->env, RUNNER_ENV_MAX);
@@ -146,6 +149,7 @@ serve_end(struct serve *serve, struct hl_err *err)
 	calls_free(serve);
 	session_state_free(serve->common);
 	serve->common = NULL;
+	run->sandbox.is_discarded = serve->is_discarded;
 	if (run->has_sandbox && run->backend->stop(&run->sandbox, err) != 0) {
 		if (serve->err.code == HL_OK)
 			serve->err = *err;

@@ -35,6 +35,7 @@ struct serve {
 	uint64_t calls_made, start_ms;
 	char spill_dir[4096];
 	bool is_closing, is_closed, has_ended;
+	bool is_discarded; /* nothing of it is kept */
 	struct hl_err err; /* why it closed by itself */
 	void (*on_closed)(void *context);
 	void *context;

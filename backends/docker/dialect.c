@@ -28,6 +28,7 @@ static const struct docker_fixed podman_fixed[] = {
 static const struct docker_dialect dialects[] = {
 	{
 	    .name = "docker",
+	    .id = BACKEND_DOCKER,
 	    .address = "-H",
 	    .engine = DOCKER_ENGINES_DOCKER,
 	    .has_tmpfs_owner = true,
@@ -37,6 +38,7 @@ static const struct docker_dialect dialects[] = {
 	},
 	{
 	    .name = "podman",
+	    .id = BACKEND_PODMAN,
 	    .address = "--url",
 	    .engine = DOCKER_ENGINES_PODMAN,
 	    .fixed = podman_fixed,

@@ -22,7 +22,8 @@ struct docker_fixed {
 };
 
 struct docker_dialect {
-	const char *name;           /* of the backend and of the client */
+	const char *name; /* of the backend and of the client */
+	enum backend_id id;
 	const char *address;        /* the client's option for an engine's socket */
 	enum docker_engines engine; /* one bit */
 	const struct docker_fixed *fixed;

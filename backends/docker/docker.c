@@ -24,6 +24,7 @@
 enum {
 	BODY_MAX = ENGINE_PACKET_MAX,
 	REMOVE_MS = 10 * 1000, /* for one answer of hl-engine, and for its end */
+	SPEC_MAX = 1024,
 };
 
 /* What stop needs, without the plan. */
@@ -34,6 +35,7 @@ struct docker_run {
 	char *helper_path, *endpoint, *oom_file;
 	bool is_create_asked;
 	uint64_t memory; /* for the message, 0 = no limit */
+	bool is_kept;
 };
 
 static void
@@ -122,17 +124,12 @@ static uint32_t
 limits_wanted(const struct plan *plan, const struct control_gaps *gaps)
 {
 	static const enum plan_limit ours[] = { PLAN_LIMIT_CPUS, PLAN_LIMIT_MEMORY, PLAN_LIMIT_PIDS,
-		PLAN_LIMIT_FILES, PLAN_LIMIT_SHM };
+		PLAN_LIMIT_FILES, PLAN_LIMIT_SHM, PLAN_LIMIT_DISK };
 	uint32_t wanted = 0;
 
-	for (size_t i = 0; i < HL_ARRAY_SIZE(ours); i++) {
-		bool is_gap = false;
-		for (size_t gap = 0; gaps != NULL && gap < gaps->len; gap++)
-			is_gap |= gaps->items[gap].control == docker_limit_control(ours[i]) &&
-				  gaps->items[gap].may_degrade;
-		if (plan->limits[ours[i]].has && !is_gap)
+	for (size_t i = 0; i < HL_ARRAY_SIZE(ours); i++)
+		if (docker_limit_wanted(plan, gaps, ours[i]) != NULL)
 			wanted |= 1U << ours[i];
-	}
 	return wanted;
 }
 
@@ -148,6 +145,19 @@ check_warnings(const struct hl_strv *warnings, uint32_t wanted, struct hl_err *e
 	return 0;
 }
 
+/* Also one that was kept and is the same: then nothing is made. */
+static int
+take_or_make(struct docker_helper *helper, const struct docker_create_call *call,
+    struct docker_created *created, struct hl_err *err)
+{
+	if (call->is_kept && docker_helper_find(helper, call, created, err) < 0)
+		return -1;
+	if (created->reuse != SANDBOX_REUSED)
+		return docker_helper_create(helper, call, created, err);
+	hl_strv_init(&created->warnings, ENGINE_WARNINGS_MAX);
+	return 0;
+}
+
 int
 docker_create(struct docker_helper *helper, const struct plan *plan,
     const struct docker_facts *facts, struct docker_created *ret_created, struct hl_err *err)
@@ -156,6 +166,7 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 	char name[DOCKER_NAME_SIZE];
 	struct hl_buf body;
 
+	*ret_created = (struct docker_created){ 0 };
 	hl_buf_init(&body, BODY_MAX);
 	docker_container_name(plan, name);
 	/* Before there is a container, or a kill between the two would hide it from gc. */
@@ -168,8 +179,9 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 		docker_settings_body(&settings, facts->image, &body);
 		status = hl_buf_check(&body, "request for the engine", err);
 	}
+	const struct docker_create_call call = { name, body.data, plan->keep.is_kept };
 	if (status == 0)
-		status = docker_helper_create(helper, name, body.data, ret_created, err);
+		status = take_or_make(helper, &call, ret_created, err);
 	docker_settings_done(&settings);
 	hl_buf_done(&body);
 	return status;
@@ -206,12 +218,22 @@ fill_lock(struct sandbox *sandbox, const struct start_call *start, const struct 
 	return docker_expect_call(&call, &sandbox->lock, err);
 }
 
+static void
+take_reuse(struct docker_run *run, const struct docker_created *created, struct sandbox *sandbox)
+{
+	if (created->reuse == SANDBOX_REUSED)
+		memcpy(run->run_id, created->run_id, sizeof(run->run_id));
+	sandbox->reuse = created->reuse;
+	snprintf(sandbox->reuse_why, sizeof(sandbox->reuse_why), "%s", created->why);
+}
+
 static int
 start_container(struct docker_run *run, const struct start_call *call, struct docker_opened *opened,
     struct sandbox *sandbox, struct hl_err *err)
 {
 	const struct plan *plan = call->plan;
 	uint32_t wanted = limits_wanted(plan, call->gaps), pid = 0;
+	struct hl_buf spec HL_AUTO(hl_buf_done) = { 0 };
 	struct docker_facts facts = { .image = opened->image_id,
 		.digest = opened->digest,
 		.gaps = call->gaps,
@@ -221,14 +243,24 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 
 	docker_owner(owner);
 	facts.owner = owner;
+	hl_buf_init(&spec, SPEC_MAX);
+	if (plan->keep.is_kept) {
+		if (docker_keep_spec(plan, opened->digest, &spec, err) < 0)
+			return -1;
+		facts.spec = spec.data;
+	}
 	if (docker_judge_user(plan, opened->user, &facts.is_image_root, err) < 0)
 		return -1;
 	run->is_create_asked = true;
 	if (docker_create(&run->early->helper, plan, &facts, &created, err) < 0)
 		return -1;
+	take_reuse(run, &created, sandbox);
 	int status = check_warnings(&created.warnings, wanted, err);
 	if (status == 0)
 		status = docker_helper_start_container(&run->early->helper, &pid, err);
+	if (status < 0 && created.reuse == SANDBOX_REUSED && err->help[0] == '\0')
+		hl_err_help(err, "'hermes-launch stop %s' gives up what is kept of the session",
+		    plan->keep.session);
 	if (status == 0)
 		status = docker_read_back(plan, wanted, pid, created.id, err);
 	if (status == 0) {
@@ -255,6 +287,7 @@ run_new(const struct plan *plan, struct hl_err *err)
 	run->early = plan->early;
 	docker_container_name(plan, run->name);
 	memcpy(run->run_id, plan->run_id, sizeof(run->run_id));
+	run->is_kept = plan->keep.is_kept;
 	/* One that is not there is told by what starts it. */
 	run->helper_path = strdup(plan->helper_path != NULL ? plan->helper_path : "");
 	run->endpoint = strdup(plan->endpoint);
@@ -279,7 +312,8 @@ remove_by_another(struct docker_run *run, struct hl_err *err)
 	    0)
 		return -1;
 	docker_opened_done(&opened);
-	int status = docker_helper_remove(&helper, run->name, run->run_id, err);
+	const struct docker_remove_call call = { run->name, run->run_id, true };
+	int status = docker_helper_remove(&helper, &call, err);
 	docker_helper_end(&helper);
 	return status;
 }
@@ -301,7 +335,9 @@ remove_after_all(struct docker_run *run, struct hl_err *err)
 static void
 undo(struct docker_run *run, struct sandbox *sandbox, struct hl_err *err)
 {
-	if (run->is_create_asked && run->early->helper.peer.is_broken)
+	bool was_kept = sandbox->reuse == SANDBOX_REUSED; /* and still is, whatever happened */
+
+	if (run->is_create_asked && run->early->helper.peer.is_broken && !was_kept)
 		remove_after_all(run, err);
 	run_free(run);
 	free(sandbox->engine);
@@ -413,11 +449,12 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 	if (sandbox->stream >= 0)
 		(void)shutdown(sandbox->stream,
 		    SHUT_RDWR); /* the runner ends when its stream does */
-	int status = docker_helper_stop(&run->early->helper, &end, err);
+	int status = docker_helper_stop(&run->early->helper, sandbox->is_discarded, &end, err);
+	bool stays = run->is_kept && !sandbox->is_discarded;
 	if (status == 0) {
 		end.flags |= has_oom ? ENGINE_END_OOM : 0;
 		status = judge_end(run, &end, err);
-	} else if (run->early->helper.peer.is_broken) {
+	} else if (run->early->helper.peer.is_broken && !stays) {
 		remove_after_all(run, err);
 	}
 	run_free(run);

@@ -186,15 +186,16 @@ docker_helper_reach(struct docker_helper *helper, const char *path, const char *
 }
 
 int
-docker_helper_remove(struct docker_helper *helper, const char *name, const char *run_id,
+docker_helper_remove(struct docker_helper *helper, const struct docker_remove_call *call,
     struct hl_err *err)
 {
 	struct hl_buf request, answer;
 
 	hl_buf_init(&request, 4096);
 	hl_wire_put_u8(&request, ENGINE_REMOVE);
-	hl_wire_put_string(&request, name);
-	hl_wire_put_string(&request, run_id);
+	hl_wire_put_string(&request, call->name);
+	hl_wire_put_string(&request, call->run_id);
+	hl_wire_put_u8(&request, call->is_forced ? 1 : 0);
 	int status = hl_peer_ask(&helper->peer, &request, ENGINE_REMOVED, &answer, err);
 	hl_buf_done(&request);
 	if (status == 0)
@@ -203,7 +204,42 @@ docker_helper_remove(struct docker_helper *helper, const char *name, const char 
 }
 
 int
-docker_helper_create(struct docker_helper *helper, const char *name, const char *body,
+docker_helper_find(struct docker_helper *helper, const struct docker_create_call *call,
+    struct docker_created *ret_created, struct hl_err *err)
+{
+	struct hl_buf request, answer;
+	struct hl_wire wire;
+
+	hl_buf_init(&request, ENGINE_PACKET_MAX);
+	hl_wire_put_u8(&request, ENGINE_FIND);
+	hl_wire_put_string(&request, call->name);
+	hl_wire_put_string(&request, call->body);
+	int status = hl_peer_ask(&helper->peer, &request, ENGINE_FOUND, &answer, err);
+	hl_buf_done(&request);
+	if (status < 0)
+		return -1;
+	hl_wire_init(&wire, answer.data + 1, answer.len - 1);
+	const char *id = hl_wire_string(&wire);
+	const char *run = hl_wire_string(&wire);
+	const char *why = hl_wire_string(&wire);
+	if (hl_wire_is_complete(&wire) && strlen(id) < sizeof(ret_created->id) &&
+	    strlen(run) < sizeof(ret_created->run_id)) {
+		ret_created->reuse = id[0] != '\0'    ? SANDBOX_REUSED
+				     : why[0] != '\0' ? SANDBOX_REPLACED
+						      : SANDBOX_FRESH;
+		snprintf(ret_created->id, sizeof(ret_created->id), "%s", id);
+		snprintf(ret_created->run_id, sizeof(ret_created->run_id), "%s", run);
+		snprintf(ret_created->why, sizeof(ret_created->why), "%.*s",
+		    (int)sizeof(ret_created->why) - 1, why);
+	} else {
+		status = hl_peer_malformed(&helper->peer, err);
+	}
+	hl_buf_done(&answer);
+	return status;
+}
+
+int
+docker_helper_create(struct docker_helper *helper, const struct docker_create_call *call,
     struct docker_created *ret_created, struct hl_err *err)
 {
 	struct hl_buf request, answer;
@@ -211,8 +247,9 @@ docker_helper_create(struct docker_helper *helper, const char *name, const char 
 
 	hl_buf_init(&request, ENGINE_PACKET_MAX);
 	hl_wire_put_u8(&request, ENGINE_CREATE);
-	hl_wire_put_string(&request, name);
-	hl_wire_put_string(&request, body);
+	hl_wire_put_string(&request, call->name);
+	hl_wire_put_string(&request, call->body);
+	hl_wire_put_u8(&request, call->is_kept ? 1 : 0);
 	int status = hl_peer_ask(&helper->peer, &request, ENGINE_CREATED, &answer, err);
 	hl_buf_done(&request);
 	if (status < 0)
@@ -254,7 +291,8 @@ docker_helper_start_container(struct docker_helper *helper, uint32_t *ret_pid, s
 }
 
 int
-docker_helper_stop(struct docker_helper *helper, struct docker_end *ret_end, struct hl_err *err)
+docker_helper_stop(struct docker_helper *helper, bool discard, struct docker_end *ret_end,
+    struct hl_err *err)
 {
 	struct hl_buf request, answer;
 	struct hl_wire wire;
@@ -262,6 +300,7 @@ docker_helper_stop(struct docker_helper *helper, struct docker_end *ret_end, str
 
 	hl_buf_init(&request, 16);
 	hl_wire_put_u8(&request, ENGINE_STOP);
+	hl_wire_put_u8(&request, discard ? 1 : 0);
 	int status = hl_peer_ask(&helper->peer, &request, ENGINE_STOPPED, &answer, err);
 	hl_buf_done(&request);
 	if (status < 0)

@@ -42,9 +42,22 @@ int docker_helper_reach(struct docker_helper *helper, const char *path, const ch
 struct docker_created {
 	char id[80];
 	struct hl_strv warnings;
+	enum sandbox_reuse reuse;
+	char run_id[HL_ULID_SIZE]; /* REUSED: of the run that made it */
+	char why[200];             /* REPLACED */
 };
 
-int docker_helper_create(struct docker_helper *helper, const char *name, const char *body,
+struct docker_create_call {
+	const char *name, *body;
+	bool is_kept;
+};
+
+/* id and warnings. */
+int docker_helper_create(struct docker_helper *helper, const struct docker_create_call *call,
+    struct docker_created *ret_created, struct hl_err *err) HL_MUST_CHECK;
+/* Everything but warnings. One that was kept and is the same is as good as created; one that
+ * differs is removed. FRESH: there was none. */
+int docker_helper_find(struct docker_helper *helper, const struct docker_create_call *call,
     struct docker_created *ret_created, struct hl_err *err) HL_MUST_CHECK;
 int docker_helper_start_container(struct docker_helper *helper, uint32_t *ret_pid,
     struct hl_err *err) HL_MUST_CHECK;
@@ -56,10 +69,16 @@ struct docker_end {
 	char why[ENGINE_TEXT_MAX];
 };
 
+struct docker_remove_call {
+	const char *name, *run_id;
+	bool is_forced; /* also while it runs */
+};
+
 /* Of a run that is over. The engine's side looks at the run label again before it removes. */
-int docker_helper_remove(struct docker_helper *helper, const char *name, const char *run_id,
+int docker_helper_remove(struct docker_helper *helper, const struct docker_remove_call *call,
     struct hl_err *err) HL_MUST_CHECK;
-int docker_helper_stop(struct docker_helper *helper, struct docker_end *ret_end,
+/* discard: also one that is kept. */
+int docker_helper_stop(struct docker_helper *helper, bool discard, struct docker_end *ret_end,
     struct hl_err *err) HL_MUST_CHECK;
 
 #endif

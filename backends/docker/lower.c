@@ -32,6 +32,10 @@ static const struct hl_origin built_in = { .layer = "built-in" };
 void
 docker_container_name(const struct plan *plan, char name[DOCKER_NAME_SIZE])
 {
+	if (plan->keep.is_kept) {
+		docker_kept_name(plan, name);
+		return;
+	}
 	snprintf(name, DOCKER_NAME_SIZE, "%s%s", DOCKER_NAME_PREFIX, plan->run_id);
 	for (char *c = name; *c != '\0'; c++)
 		*c = (char)tolower((unsigned char)*c);
@@ -235,6 +239,7 @@ static const enum control limit_controls[PLAN_LIMIT_MAX] = {
 	[PLAN_LIMIT_PIDS] = CONTROL_LIMIT_PIDS,
 	[PLAN_LIMIT_FILES] = CONTROL_LIMIT_FILES,
 	[PLAN_LIMIT_SHM] = CONTROL_LIMIT_SHM,
+	[PLAN_LIMIT_DISK] = CONTROL_LIMIT_DISK,
 	[PLAN_LIMIT_OUTPUT] = CONTROL_LIMIT_OUTPUT,
 };
 
@@ -244,22 +249,25 @@ docker_limit_control(enum plan_limit limit)
 	return limit_controls[limit];
 }
 
-/* A limit that the plan has and that is not left out as a gap that may degrade. */
+const struct plan_number *
+docker_limit_wanted(const struct plan *plan, const struct control_gaps *gaps, enum plan_limit limit)
+{
+	const struct plan_number *number = &plan->limits[limit];
+	enum control control = limit_controls[limit];
+
+	if (!number->has ||
+	    control_enforcer(control, docker_dialect(plan)->id, plan) == ENFORCER_NONE)
+		return NULL;
+	for (size_t i = 0; gaps != NULL && i < gaps->len; i++)
+		if (gaps->items[i].control == control && gaps->items[i].may_degrade)
+			return NULL;
+	return number;
+}
+
 static const struct plan_number *
 wanted(const struct plan *plan, const struct docker_facts *facts, enum plan_limit limit)
 {
-	const struct plan_number *number = &plan->limits[limit];
-
-	if (!number->has)
-		return NULL;
-	if (facts == NULL || facts->gaps == NULL)
-		return number;
-	for (size_t i = 0; i < facts->gaps->len; i++) {
-		const struct control_gap *gap = &facts->gaps->items[i];
-		if (gap->control == limit_controls[limit] && gap->may_degrade)
-			return NULL;
-	}
-	return number;
+	return docker_limit_wanted(plan, facts != NULL ? facts->gaps : NULL, limit);
 }
 
 static void
@@ -267,6 +275,20 @@ add_number(struct docker_settings *settings, enum docker_option_id option, const
     uint64_t value, const struct hl_origin *origin)
 {
 	docker_settings_add(settings, option, name, origin)->number = value;
+}
+
+/* By the storage driver's quota, where it has one. The API takes the number as a text. */
+static void
+add_disk(struct docker_settings *settings, const struct plan_number *number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)number->value);
+	struct docker_setting *setting =
+	    docker_settings_add(settings, DOCKER_STORAGE_OPT, "size", &number->origin);
+	setting->other = strdup(text);
+	if (setting->other == NULL)
+		settings->failed = true;
 }
 
 static void
@@ -290,6 +312,8 @@ add_limits(struct docker_settings *settings, const struct plan *plan,
 	if ((number = wanted(plan, facts, PLAN_LIMIT_FILES)) != NULL)
 		add_number(settings, DOCKER_ULIMIT, "nofile", number->value, &number->origin);
 	add_number(settings, DOCKER_ULIMIT, "core", 1, &built_in);
+	if ((number = wanted(plan, facts, PLAN_LIMIT_DISK)) != NULL)
+		add_disk(settings, number);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -377,10 +401,14 @@ add_labels(struct docker_settings *settings, const struct plan *plan,
 {
 	char spec[HL_SHA256_HEX_SIZE];
 
-	docker_settings_spec(settings, plan->image, spec);
+	if (facts != NULL && facts->spec != NULL)
+		docker_settings_spec(settings, facts->image, facts->spec, spec);
+	else
+		docker_settings_spec(settings, plan->image, "", spec);
 	add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_MANAGED, "1");
 	add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_RUN, plan->run_id);
 	add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_SPEC, spec);
+	docker_keep_labels(settings, plan);
 	if (facts != NULL && facts->owner != NULL)
 		add_pair(settings, DOCKER_LABEL, DOCKER_LABEL_OWNER, facts->owner);
 	if (facts != NULL && facts->digest != NULL)

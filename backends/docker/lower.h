@@ -24,5 +24,9 @@ struct docker_call {
 int docker_expect_call(const struct docker_call *call, struct hl_buf *out,
     struct hl_err *err) HL_MUST_CHECK;
 enum control docker_limit_control(enum plan_limit limit);
+/* A limit that the plan has, that this engine can apply, and that is not left out as a gap that may
+ * degrade; else NULL. */
+const struct plan_number *docker_limit_wanted(const struct plan *plan,
+    const struct control_gaps *gaps, enum plan_limit limit);
 
 #endif

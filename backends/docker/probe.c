@@ -48,6 +48,7 @@ static const struct probed_limit probed[] = {
 	{ PLAN_LIMIT_MEMORY, "memory", { "memory", "memsw", "swap", NULL } },
 	{ PLAN_LIMIT_CPUS, "cpus", { "cpu", "nano", NULL } },
 	{ PLAN_LIMIT_PIDS, "pids", { "pids", NULL } },
+	{ PLAN_LIMIT_DISK, "disk", { "storage-opt", "storage opt", "quota", NULL } },
 };
 
 /* Why each of the probed limits cannot be applied; "" = it can. */
@@ -91,7 +92,8 @@ docker_limits_named(const char *text)
 		return 0;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		uint32_t bit = 1U << probed[i].limit;
-		all |= bit;
+		if (probed[i].limit != PLAN_LIMIT_DISK) /* the others are control groups' */
+			all |= bit;
 		for (size_t word = 0; probed[i].words[word] != NULL; word++) {
 			if (mentions(text, probed[i].words[word]))
 				named |= bit;
@@ -194,6 +196,7 @@ trial_plan(const struct plan *plan, const struct outcome *outcome, struct plan *
 	trial.home = (struct plan_home){ .kind = PLAN_HOME_TMPFS };
 	trial.network = PLAN_NETWORK_NONE;
 	trial.pull = PLAN_PULL_NEVER; /* it is here, and "always" is once */
+	trial.keep = (struct plan_keep){ 0 };
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		if (outcome->reasons[i][0] != '\0')
 			trial.limits[probed[i].limit].has = false;
@@ -235,7 +238,7 @@ run_trial(const struct plan *trial, const struct docker_opened *opened, struct o
 		(void)shutdown(helper.stream, SHUT_RDWR);
 		status = docker_helper_start_container(&helper, &pid, err);
 		if (status == 0)
-			status = docker_helper_stop(&helper, &end, err);
+			status = docker_helper_stop(&helper, true, &end, err);
 	}
 	docker_helper_end(&helper);
 	return status;

@@ -16,17 +16,21 @@ enum engine_message {
 	 * endpoint is a program */
 	ENGINE_OPEN = 1,
 	ENGINE_OPENED,  /* struct engine_facts, in its order */
-	ENGINE_CREATE,  /* string name, string body */
+	ENGINE_CREATE,  /* string name, string body, u8 keep: it stays when it has ended */
 	ENGINE_CREATED, /* string id, strv warnings */
 	ENGINE_START,   /* empty */
 	ENGINE_STARTED, /* u32 pid on the engine's host, 0 = unknown */
-	ENGINE_STOP,    /* empty */
+	ENGINE_STOP,    /* u8 discard: also one that would stay */
 	ENGINE_STOPPED, /* struct engine_end, in its order */
-	ENGINE_REMOVE,  /* string name, string run: only a container with that run label */
+	/* string name, string run: only a container with that run label; u8: also while it runs */
+	ENGINE_REMOVE,
 	ENGINE_REMOVED, /* empty */
 	ENGINE_FAILED,  /* string code id, string message, string what to do */
 	ENGINE_LIST,    /* empty */
-	ENGINE_LISTED,  /* strv: of each of ours name, label run, label owner, "ended" or "" */
+	ENGINE_LISTED,  /* strv: of each of ours enum engine_list_field */
+	ENGINE_FIND,    /* string name, string body: one that was kept, for the next to use */
+	/* string id, "" = none; string run: label of it; string why: of one that was removed */
+	ENGINE_FOUND,
 	/* Before an answer, any number of times: u32 layers, u32 of them there, u64 bytes here, u64
 	 * bytes in all, as far as they are known */
 	ENGINE_PROGRESS,
@@ -45,8 +49,20 @@ enum {
 	ENGINE_SHOWN_MAX = 1024,
 	ENGINE_STDERR_MAX = 4096,
 	ENGINE_WARNINGS_MAX = 16,
-	ENGINE_LIST_FIELDS = 4,
-	ENGINE_LIST_MAX = ENGINE_LIST_FIELDS * 512, /* what is past them is for the next time */
+	ENGINE_LIST_MAX = 384, /* containers; what is past them is for the next time */
+};
+
+/* Of a container that is not kept, those from LEASE on are "". */
+enum engine_list_field {
+	ENGINE_LIST_NAME,
+	ENGINE_LIST_RUN,   /* label */
+	ENGINE_LIST_OWNER, /* label */
+	ENGINE_LIST_STATE, /* "ended" or "" */
+	ENGINE_LIST_LEASE, /* label: seconds */
+	ENGINE_LIST_SINCE, /* when it ended, or began when it runs: seconds; "" = not known */
+	ENGINE_LIST_SESSION,
+	ENGINE_LIST_PLACE, /* label: which state directory */
+	ENGINE_LIST_FIELDS
 };
 
 /* How it ended. */
@@ -55,7 +71,7 @@ enum engine_end_flags {
 	ENGINE_END_OOM = 1 << 1,        /* the kernel killed for the memory limit */
 	ENGINE_END_VANISHED = 1 << 2,   /* the engine was gone before the container's end */
 	ENGINE_END_SILENT = 1 << 3,     /* not one byte came from the runner */
-	ENGINE_END_REMOVED = 1 << 4,    /* the container is gone */
+	ENGINE_END_REMOVED = 1 << 4,    /* the container is gone, or stopped when it is kept */
 	ENGINE_END_BAD_STREAM = 1 << 5, /* the attach stream was malformed */
 };
 
@@ -65,5 +81,9 @@ enum engine_end_flags {
 #define DOCKER_LABEL_OWNER   "dev.hermes-launch.owner"
 #define DOCKER_LABEL_SPEC    "dev.hermes-launch.spec"
 #define DOCKER_LABEL_IMAGE   "dev.hermes-launch.image" /* the digest of what was asked for */
+#define DOCKER_LABEL_SESSION "dev.hermes-launch.session"
+#define DOCKER_LABEL_PROFILE "dev.hermes-launch.profile"
+#define DOCKER_LABEL_PLACE   "dev.hermes-launch.place" /* digest of the state directory */
+#define DOCKER_LABEL_LEASE   "dev.hermes-launch.lease" /* seconds: it is kept for so long */
 
 #endif

@@ -164,13 +164,14 @@ docker_settings_body(const struct docker_settings *settings, const char *image, 
 }
 
 void
-docker_settings_spec(const struct docker_settings *settings, const char *image,
+docker_settings_spec(const struct docker_settings *settings, const char *image, const char *more,
     char text[HL_SHA256_HEX_SIZE])
 {
 	struct hl_buf body;
 
 	hl_buf_init(&body, VALUE_MAX);
 	settings->dialect->body(settings, image, false, &body);
+	hl_buf_puts(&body, more);
 	hl_sha256_text(body.data, body.len, text);
 	hl_buf_done(&body);
 }

@@ -43,6 +43,7 @@ struct docker_facts {
 	const char *image;  /* id to create from, so that what was inspected is what runs */
 	const char *digest; /* of the image, as the engine knows it; NULL = not said */
 	const char *owner;  /* "pid:starttime:bootid" of the launcher */
+	const char *spec;   /* of a kept one: what is not in the body and fixed all the same */
 	bool is_image_root; /* the image's own user is root */
 	const struct hl_strv *volumes;   /* that the image brings */
 	const struct control_gaps *gaps; /* those that may degrade are left out */
@@ -62,9 +63,9 @@ void docker_setting_argv(const struct docker_setting *setting, struct hl_strv *a
 /* The body of POST /containers/create. */
 void docker_settings_body(const struct docker_settings *settings, const char *image,
     struct hl_buf *out);
-/* SHA-256 of the body without labels and name: the same plan gives the same text. */
+/* SHA-256 of the body without labels and name, and of more: the same plan gives the same text. */
 void docker_settings_spec(const struct docker_settings *settings, const char *image,
-    char text[HL_SHA256_HEX_SIZE]);
+    const char *more, char text[HL_SHA256_HEX_SIZE]);
 
 /* mounts.c: binds, the covers of fs.deny, and tmpfs. */
 int docker_mounts_fill(struct docker_settings *settings, const struct plan *plan,
@@ -87,10 +88,18 @@ char *docker_runner_path(const struct plan *plan) HL_MUST_CHECK;
 #define DOCKER_RUNNER_TARGET "/.hermes-runner"
 #define DOCKER_NAME_PREFIX   "hermes-launch-"
 
-/* "hermes-launch-<run id in lower case>". */
+/* "hermes-launch-<run id in lower case>"; of one that is kept "hermes-launch-kept-<digest>". */
 enum {
-	DOCKER_NAME_SIZE = sizeof(DOCKER_NAME_PREFIX) + HL_ULID_SIZE
+	DOCKER_NAME_SIZE = 64
 };
 void docker_container_name(const struct plan *plan, char name[DOCKER_NAME_SIZE]);
+
+/* keep.c: the name of a container that is kept, and what says whose it is. */
+void docker_kept_name(const struct plan *plan, char name[DOCKER_NAME_SIZE]);
+void docker_place(const char *state_dir, char text[HL_SHA256_HEX_SIZE]);
+void docker_keep_labels(struct docker_settings *settings, const struct plan *plan);
+/* Digests of runner and image, version and lease: what is not in the body. */
+int docker_keep_spec(const struct plan *plan, const char *digest, struct hl_buf *out,
+    struct hl_err *err) HL_MUST_CHECK;
 
 #endif

@@ -1,11 +1,15 @@
 /*
- * Containers that nobody removed: hl-engine was killed together with its launcher. Each carries the
- * name of its owner, which says whether that launcher still lives.
+ * Containers that nobody removed. hl-engine was killed together with its launcher: each carries the
+ * name of its owner, which says whether that launcher still lives. Or they are kept, and the time
+ * that they were kept for is over: their owner is who made them, and another launcher may use them
+ * by now, so it is the session's lock that says whether somebody does.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "backends/docker/helper.h"
+#include "backends/docker/settings.h"
 #include "backends/docker/start.h"
 
 #include "base/banned.h"
@@ -25,6 +29,19 @@ is_left(const char *owner, const char *ended)
 		return false;
 	}
 	return false;
+}
+
+/* What cannot be read is not over. */
+static bool
+is_over(const char *lease, const char *since)
+{
+	struct hl_err ignored = { 0 };
+	uint64_t seconds, begin;
+	time_t now = time(NULL);
+
+	return hl_parse_u64(lease, 0, UINT32_MAX, &seconds, &ignored) == 0 &&
+	       hl_parse_u64(since, 1, UINT32_MAX, &begin, &ignored) == 0 && now > 0 &&
+	       begin + seconds <= (uint64_t)now;
 }
 
 static int
@@ -47,31 +64,107 @@ ask_list(struct docker_helper *helper, struct hl_strv *ret_items, struct hl_err 
 	return is_good ? 0 : hl_peer_malformed(&helper->peer, err);
 }
 
-int
-engine_sweep(const char *helper_path, const char *endpoint, size_t *ret_removed, struct hl_err *err)
+struct sweep {
+	const struct engine_place *place;
+	struct docker_helper helper;
+	char digest[HL_SHA256_HEX_SIZE]; /* of our state directory */
+	const char *session;             /* to be forgotten; NULL = all that are over */
+	size_t removed;
+};
+
+static int
+take_away(struct sweep *sweep, char *const *item, bool is_forced, struct hl_err *err)
+{
+	const struct docker_remove_call call = { item[ENGINE_LIST_NAME], item[ENGINE_LIST_RUN],
+		is_forced };
+
+	if (docker_helper_remove(&sweep->helper, &call, err) != 0)
+		return -1;
+	sweep->removed++;
+	return 0;
+}
+
+/* Of another state directory's nobody here can take the session: one that has ended is asked to be
+ * removed as such, and an engine does not do that when it has been started meanwhile. */
+static int
+sweep_kept(struct sweep *sweep, char *const *item, struct hl_err *err)
+{
+	const struct engine_place *place = sweep->place;
+	const char *session = item[ENGINE_LIST_SESSION];
+	bool is_own = strcmp(item[ENGINE_LIST_PLACE], sweep->digest) == 0;
+	int status = 0;
+
+	if (sweep->session != NULL)
+		return is_own && strcmp(session, sweep->session) == 0
+			   ? take_away(sweep, item, true, err)
+			   : 0;
+	if (!is_over(item[ENGINE_LIST_LEASE], item[ENGINE_LIST_SINCE]))
+		return 0;
+	if (!is_own) {
+		bool is_dead = is_left(item[ENGINE_LIST_OWNER], item[ENGINE_LIST_STATE]);
+		bool has_ended = strcmp(item[ENGINE_LIST_STATE], "ended") == 0;
+		return is_dead && has_ended ? take_away(sweep, item, false, err) : 0;
+	}
+	if (place->hold == NULL || !place->hold(place->context, session))
+		return 0;
+	if (docker_owner_look(item[ENGINE_LIST_OWNER]) != DOCKER_OWNER_LIVES)
+		status = take_away(sweep, item, true, err);
+	place->release(place->context);
+	return status;
+}
+
+static int
+sweep_one(struct sweep *sweep, char *const *item, struct hl_err *err)
+{
+	if (item[ENGINE_LIST_LEASE][0] != '\0')
+		return sweep_kept(sweep, item, err);
+	if (sweep->session != NULL || !is_left(item[ENGINE_LIST_OWNER], item[ENGINE_LIST_STATE]))
+		return 0;
+	return take_away(sweep, item, true, err);
+}
+
+static int
+sweep_all(struct sweep *sweep, struct hl_err *err)
 {
 	HL_AUTO(hl_strv_done) struct hl_strv items;
 	struct docker_opened opened = { 0 };
-	struct docker_helper helper;
+	const struct engine_place *place = sweep->place;
 
-	*ret_removed = 0;
-	hl_strv_init(&items, ENGINE_LIST_MAX);
-	if (docker_helper_reach(&helper, helper_path, endpoint, 0, &opened, err) < 0)
+	docker_place(place->state_dir, sweep->digest);
+	hl_strv_init(&items, (size_t)ENGINE_LIST_MAX * ENGINE_LIST_FIELDS);
+	if (docker_helper_reach(&sweep->helper, place->helper_path, place->endpoint, 0, &opened,
+		err) < 0)
 		return -1;
 	docker_opened_done(&opened);
-	int status = ask_list(&helper, &items, err);
+	int status = ask_list(&sweep->helper, &items, err);
 	/* A list that was refused is no list, however much of it was read. */
 	const size_t len = status == 0 ? items.len : 0;
 	/* One that cannot be removed does not keep the others; it is told behind them. */
-	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= len && !helper.peer.is_broken;
-	     i += ENGINE_LIST_FIELDS) {
-		if (!is_left(items.v[i + 2], items.v[i + 3]))
-			continue;
-		if (docker_helper_remove(&helper, items.v[i], items.v[i + 1], err) == 0)
-			++*ret_removed;
-		else
+	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= len && !sweep->helper.peer.is_broken;
+	     i += ENGINE_LIST_FIELDS)
+		if (sweep_one(sweep, &items.v[i], err) != 0)
 			status = -1;
-	}
-	docker_helper_end(&helper);
+	docker_helper_end(&sweep->helper);
+	return status;
+}
+
+int
+engine_sweep(const struct engine_place *place, size_t *ret_removed, struct hl_err *err)
+{
+	struct sweep sweep = { .place = place };
+	int status = sweep_all(&sweep, err);
+
+	*ret_removed = sweep.removed;
+	return status;
+}
+
+int
+engine_forget(const struct engine_place *place, const char *session, size_t *ret_removed,
+    struct hl_err *err)
+{
+	struct sweep sweep = { .place = place, .session = session };
+	int status = sweep_all(&sweep, err);
+
+	*ret_removed = sweep.removed;
 	return status;
 }

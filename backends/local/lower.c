@@ -291,6 +291,7 @@ static const char *const limit_names[PLAN_LIMIT_MAX] = {
 	[PLAN_LIMIT_PIDS] = "pids",
 	[PLAN_LIMIT_FILES] = "files",
 	[PLAN_LIMIT_SHM] = "shm",
+	[PLAN_LIMIT_DISK] = "disk",
 	[PLAN_LIMIT_OUTPUT] = "output",
 };
 
@@ -300,7 +301,8 @@ limit_lines(struct lowered *lowered, const struct plan *plan)
 	for (size_t i = 0; i < PLAN_LIMIT_MAX; i++) {
 		const struct plan_number *limit = &plan->limits[i];
 		struct hl_buf text;
-		if (!limit->has || i == PLAN_LIMIT_OUTPUT || i == PLAN_LIMIT_SHM)
+		if (!limit->has || i == PLAN_LIMIT_OUTPUT || i == PLAN_LIMIT_SHM ||
+		    i == PLAN_LIMIT_DISK)
 			continue;
 		hl_buf_init(&text, 128);
 		if (i == PLAN_LIMIT_WALL)

@@ -4,6 +4,7 @@
 #	docker_up DIR		starts it below DIR; sets docker_socket, docker_pid, docker_data
 #	docker_image NAME	imports an image made of static busybox and bash
 #				docker_daemon: what its daemon.json says
+#				docker_drivers: storage drivers to try, in this order
 #	docker_down		ends it and unmounts what is left
 #	docker_cli ARG...	the docker client on that engine
 # shellcheck shell=bash
@@ -72,7 +73,7 @@ docker_up()
 	docker_kept=("$docker_data/containers")
 	mkdir -p "$docker_dir/config" "$docker_data" "$docker_dir/exec"
 	printf '%s\n' "${docker_daemon:-{\}}" >"$docker_dir/daemon.json"
-	for driver in overlay2 vfs; do
+	for driver in ${docker_drivers:-overlay2 vfs}; do
 		docker_try "$driver" && return 0
 		docker_down
 	done

@@ -167,8 +167,10 @@ container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err)
 	hl_buf_done(&reply.body);
 	if (status == 0 && !engine->dialect->waits_first)
 		status = wait_open(engine, err);
-	if (status == 0)
+	if (status == 0) {
 		*ret_pid = find_pid(engine);
+		engine->stays = engine->is_kept;
+	}
 	return status;
 }
 
@@ -180,16 +182,18 @@ nap_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
-/* Also kills. 404: gone already. 409: a removal is under way, so ask again until it is gone. */
-static int
-remove_by(struct engine *engine, const char *key, struct hl_err *err)
+/* Forced, it also kills. 404: gone already. 409: a removal is under way, so ask again until it is
+ * gone. */
+int
+container_remove_by(struct engine *engine, const char *key, bool is_forced, struct hl_err *err)
 {
 	char path[160];
 	struct api_request request = { .method = "DELETE",
 		.path = path,
 		.timeout_ms = API_START_MS };
 
-	snprintf(path, sizeof(path), "/containers/%s?force=1&v=1%s", key, engine->dialect->at_once);
+	snprintf(path, sizeof(path), "/containers/%s?force=%d&v=1%s", key, is_forced ? 1 : 0,
+	    is_forced ? engine->dialect->at_once : "");
 	for (int i = 0; i < REMOVE_TRIES; i++) {
 		struct api_reply reply = { 0 };
 		if (api_call(engine, &request, &reply, err) < 0)
@@ -213,21 +217,24 @@ container_remove(struct engine *engine, struct hl_err *err)
 	/* Nobody reads it any more, and podman waits for a while for whoever is attached. */
 	if (engine->relay.attach >= 0)
 		shutdown(engine->relay.attach, SHUT_RDWR);
-	if (remove_by(engine, engine->container, err) < 0)
+	if (engine->stays)
+		kept_leave(engine);
+	else if (container_remove_by(engine, engine->container, true, err) < 0)
 		return -1;
 	engine->may_exist = false;
 	return 0;
 }
 
 int
-container_remove_named(struct engine *engine, const char *name, const char *run, struct hl_err *err)
+container_remove_named(struct engine *engine, const struct container_named *named,
+    struct hl_err *err)
 {
 	char path[160];
 	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
 	struct api_reply reply = { 0 };
 	bool is_ours = false;
 
-	snprintf(path, sizeof(path), "/containers/%s/json", name);
+	snprintf(path, sizeof(path), "/containers/%s/json", named->name);
 	if (api_call(engine, &request, &reply, err) < 0)
 		return -1;
 	long status = reply.status;
@@ -236,15 +243,24 @@ container_remove_named(struct engine *engine, const char *name, const char *run,
 		const json_t *labels =
 		    object != NULL ? inspect_member(object, "Config.Labels") : NULL;
 		const json_t *label = json_object_get(labels, DOCKER_LABEL_RUN);
-		is_ours = json_is_string(label) && strcmp(json_string_value(label), run) == 0;
+		is_ours =
+		    json_is_string(label) && strcmp(json_string_value(label), named->run) == 0;
 		json_decref(object);
 	}
 	hl_buf_done(&reply.body);
 	if (status == 404)
 		return 0;
 	if (!is_ours)
-		return hl_err_set(err, HLB_56, "container '%s' is not of this run", name);
-	return remove_by(engine, name, err);
+		return hl_err_set(err, HLB_56, "container '%s' is not of this run", named->name);
+	return container_remove_by(engine, named->name, named->is_forced, err);
+}
+
+void
+container_await(struct engine *engine)
+{
+	engine->relay.is_launcher_done = true;
+	if (engine->is_waiting)
+		relay_run(engine, END_WAIT_MS);
 }
 
 static void
@@ -275,9 +291,7 @@ container_stop(struct engine *engine, struct container_end *ret_end)
 	struct container_end end = { 0 };
 	struct hl_err err = { 0 };
 
-	engine->relay.is_launcher_done = true;
-	if (engine->is_waiting)
-		relay_run(engine, END_WAIT_MS);
+	container_await(engine);
 	if (engine->has_waited) {
 		end.flags |= ENGINE_END_EXITED;
 		end.exit_code = engine->exit_code;

@@ -99,6 +99,8 @@ struct engine {
 	char *body;         /* what was asked of create, for the comparison */
 	char container[80]; /* id, or the name while the id is not known */
 	bool may_exist;     /* create was sent and not refused: remove it on every way out */
+	bool is_kept;       /* asked of create */
+	bool stays;         /* kept, and was in use: it is stopped on every way out, not removed */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -200,8 +202,53 @@ int container_remove(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
 /* All of ours, as ENGINE_LISTED says. */
 int container_list(struct engine *engine, struct hl_strv *ret_items,
     struct hl_err *err) HL_MUST_CHECK;
+struct container_named {
+	const char *name, *run;
+	bool is_forced; /* also while it runs */
+};
+
 /* By name, and only when its run label says run. */
-int container_remove_named(struct engine *engine, const char *name, const char *run,
+int container_remove_named(struct engine *engine, const struct container_named *named,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Gone already is as good as removed. */
+int container_remove_by(struct engine *engine, const char *key, bool is_forced,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Waits a little for the end of what runs in it, whose stream is ended. */
+void container_await(struct engine *engine);
+
+/* ------------------------------------------------------------------------------------------------
+ * kept.c: containers that stay when they have ended
+ */
+struct kept_found {
+	char id[80];               /* "" = none that can be used */
+	char run[40];              /* label */
+	char why[ENGINE_TEXT_MAX]; /* "" = nothing was removed */
+};
+
+enum {
+	KEPT_PART_MAX = 96
+};
+
+json_t *kept_look(struct engine *engine, const char *key, long *ret_status, struct hl_err *err);
+/* One that is not ours is HLB-50; one of ours that is not what body asks is removed. */
+int kept_find(struct engine *engine, const char *name, const char *body,
+    struct kept_found *ret_found, struct hl_err *err) HL_MUST_CHECK;
+/* Ends what runs in it. */
+void kept_leave(struct engine *engine);
+/* When it ended, or began when it runs, in seconds; 0 = not known. */
+uint64_t kept_since(struct engine *engine, const char *id);
+/* "2026-11-30T08:56:01.5Z", or with an offset; 0 = not one, or before 1970. */
+uint64_t kept_time(const char *text);
+
+/* twin.c: whether the engine would make the same now. */
+struct twin_call {
+	const char *name;   /* of the kept one */
+	json_t *asked;      /* of create; it is changed */
+	const json_t *kept; /* what the engine says of that one */
+};
+
+/* part: what differs, in quotes; it stays empty when nothing does. */
+int twin_compare(struct engine *engine, const struct twin_call *call, char part[KEPT_PART_MAX],
     struct hl_err *err) HL_MUST_CHECK;
 
 struct container_end {

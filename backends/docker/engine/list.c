@@ -43,8 +43,29 @@ label(const json_t *item, const char *name)
 	return text != NULL && strlen(text) <= LABEL_MAX ? text : NULL;
 }
 
+/* Of one that is kept. */
 static void
-take_item(const json_t *item, struct hl_strv *items)
+take_lease(struct engine *engine, const json_t *item, struct hl_strv *items)
+{
+	const char *lease = label(item, DOCKER_LABEL_LEASE);
+	const char *session = label(item, DOCKER_LABEL_SESSION);
+	const char *place = label(item, DOCKER_LABEL_PLACE);
+	const char *id = inspect_string(item, "Id", 64);
+	uint64_t since = 0;
+
+	if (lease != NULL && session != NULL && place != NULL && id != NULL)
+		since = kept_since(engine, id);
+	hl_strv_add(items, lease != NULL ? lease : "");
+	if (since != 0)
+		hl_strv_addf(items, "%llu", (unsigned long long)since);
+	else
+		hl_strv_add(items, "");
+	hl_strv_add(items, session != NULL && lease != NULL ? session : "");
+	hl_strv_add(items, place != NULL && lease != NULL ? place : "");
+}
+
+static void
+take_item(struct engine *engine, const json_t *item, struct hl_strv *items)
 {
 	const json_t *names = json_object_get(item, "Names");
 	const char *name = json_string_value(json_array_get(names, 0));
@@ -59,6 +80,7 @@ take_item(const json_t *item, struct hl_strv *items)
 	hl_strv_add(items, run);
 	hl_strv_add(items, owner);
 	hl_strv_add(items, has_ended(item) ? "ended" : "");
+	take_lease(engine, item, items);
 }
 
 int
@@ -85,7 +107,7 @@ container_list(struct engine *engine, struct hl_strv *ret_items, struct hl_err *
 	if (status == 0 && list == NULL)
 		status = -1;
 	for (size_t i = 0; status == 0 && i < json_array_size(list); i++)
-		take_item(json_array_get(list, i), ret_items);
+		take_item(engine, json_array_get(list, i), ret_items);
 	json_decref(list);
 	hl_buf_done(&reply.body);
 	return status != 0 ? -1 : hl_strv_check(ret_items, "containers", err);

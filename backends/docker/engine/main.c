@@ -96,11 +96,13 @@ answer_create(struct engine *engine, struct hl_wire *request, struct hl_buf *out
 	struct hl_strv warnings;
 	const char *name = hl_wire_string(request);
 	const char *body = hl_wire_string(request);
+	bool is_kept = hl_wire_u8(request) != 0;
 
 	if (check_request(request, err) < 0)
 		return -1;
 	if (engine->easy == NULL || engine->may_exist)
 		return hl_err_set(err, HLI_02, "a request came out of order");
+	engine->is_kept = is_kept;
 	hl_strv_init(&warnings, ENGINE_WARNINGS_MAX);
 	int status = container_create(engine, name, body, &warnings, err);
 	if (status == 0) {
@@ -110,6 +112,26 @@ answer_create(struct engine *engine, struct hl_wire *request, struct hl_buf *out
 	}
 	hl_strv_done(&warnings);
 	return status;
+}
+
+static int
+answer_find(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
+{
+	struct kept_found found = { 0 };
+	const char *name = hl_wire_string(request);
+	const char *body = hl_wire_string(request);
+
+	if (check_request(request, err) < 0)
+		return -1;
+	if (engine->easy == NULL || engine->may_exist)
+		return hl_err_set(err, HLI_02, "a request came out of order");
+	if (kept_find(engine, name, body, &found, err) < 0)
+		return -1;
+	hl_wire_put_u8(out, ENGINE_FOUND);
+	hl_wire_put_string(out, found.id);
+	hl_wire_put_string(out, found.run);
+	hl_wire_put_string(out, found.why);
+	return 0;
 }
 
 static int
@@ -132,9 +154,11 @@ static int
 answer_stop(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
 {
 	struct container_end end;
+	bool is_discarded = hl_wire_u8(request) != 0;
 
 	if (check_request(request, err) < 0)
 		return -1;
+	engine->stays = engine->stays && !is_discarded;
 	container_stop(engine, &end);
 	hl_wire_put_u8(out, ENGINE_STOPPED);
 	hl_wire_put_u32(out, end.flags);
@@ -148,14 +172,17 @@ static int
 answer_remove(struct engine *engine, struct hl_wire *request, struct hl_buf *out,
     struct hl_err *err)
 {
-	const char *name = hl_wire_string(request);
-	const char *run = hl_wire_string(request);
+	struct container_named named = { 0 };
+
+	named.name = hl_wire_string(request);
+	named.run = hl_wire_string(request);
+	named.is_forced = hl_wire_u8(request) != 0;
 
 	if (check_request(request, err) < 0)
 		return -1;
 	if (engine->easy == NULL)
 		return hl_err_set(err, HLI_02, "a request came out of order");
-	if (container_remove_named(engine, name, run, err) < 0)
+	if (container_remove_named(engine, &named, err) < 0)
 		return -1;
 	hl_wire_put_u8(out, ENGINE_REMOVED);
 	return 0;
@@ -166,7 +193,7 @@ answer_list(struct engine *engine, struct hl_wire *request, struct hl_buf *out, 
 {
 	HL_AUTO(hl_strv_done) struct hl_strv items;
 
-	hl_strv_init(&items, ENGINE_LIST_MAX);
+	hl_strv_init(&items, (size_t)ENGINE_LIST_MAX * ENGINE_LIST_FIELDS);
 	if (check_request(request, err) < 0)
 		return -1;
 	if (engine->easy == NULL)
@@ -185,6 +212,7 @@ static answer_fn *const answers[ENGINE_MESSAGE_MAX] = {
 	[ENGINE_STOP] = answer_stop,
 	[ENGINE_REMOVE] = answer_remove,
 	[ENGINE_LIST] = answer_list,
+	[ENGINE_FIND] = answer_find,
 };
 
 static void

@@ -30,9 +30,12 @@
 
 #include "base/banned.h"
 
-#define ID      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define IMAGE   "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-#define HEAD(s) "HTTP/1.1 " s "\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
+#define ID        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+/* Of the container that is made to be compared, by the name that it gets: one with a run's id. */
+#define TWIN      "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+#define IMAGE     "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define A_DEFAULT "{\"MaskedPaths\":[\"/proc/keys\"],"
+#define HEAD(s)   "HTTP/1.1 " s "\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
 
 enum {
 	REQUEST_MAX = 256 * 1024,
@@ -152,9 +155,10 @@ say_json(int fd, const char *status, const char *json)
 	free(text);
 }
 
-/* HostConfig as it was asked, Config as the whole body: what a faithful engine would keep. */
+/* HostConfig as it was asked and with a default, Config as the whole body: what a faithful engine
+ * would keep. */
 static void
-say_container(int fd)
+say_container(int fd, const char *id)
 {
 	char *host = strstr(container_body, "\"HostConfig\":{");
 	char *text = NULL;
@@ -168,8 +172,10 @@ say_container(int fd)
 		depth -= host[len] == '}';
 	} while (host[++len] != '\0' && depth > 0);
 	if (asprintf(&text,
-		"{\"Id\":\"" ID "\",\"State\":{\"Pid\":0},\"Config\":%s,\"HostConfig\":%.*s}",
-		container_body, (int)len, host) > 0)
+		"{\"Id\":\"%s\",\"Image\":\"" IMAGE "\",\"State\":{\"Pid\":0},"
+		"\"NetworkSettings\":{\"Networks\":{\"none\":{}}},\"Config\":%s,"
+		"\"HostConfig\":" A_DEFAULT "%.*s}",
+		id, container_body, (int)len - 1, host + 1) > 0)
 		say_json(fd, "200 OK", text);
 	free(text);
 }
@@ -182,6 +188,7 @@ static const struct usual usual[] = {
 	{ "/_ping", "200 OK", "OK" },
 	{ "/images/", "200 OK",
 	    "{\"Id\":\"" IMAGE "\",\"RepoDigests\":[],\"Config\":{\"Env\":[\"A=b\"]}}" },
+	{ "-01ARZ3NDEKTSV4RRFFQ69G5FA", "201 Created", "{\"Id\":\"" TWIN "\",\"Warnings\":[]}" },
 	{ "/containers/create", "201 Created", "{\"Id\":\"" ID "\",\"Warnings\":[]}" },
 	{ "/start", "204 No Content", "" },
 	{ "DELETE ", "204 No Content", "" },
@@ -219,7 +226,7 @@ say_usual(int fd, const char *request)
 			return;
 		}
 	}
-	say_container(fd);
+	say_container(fd, strstr(request, TWIN) != NULL ? TWIN : ID);
 }
 
 static void

@@ -155,6 +155,9 @@ test_limits_named(void **state)
 	assert_int_equal(docker_limits_named("Your kernel does not support PIDs limit"), pids);
 	assert_int_equal(docker_limits_named("cgroups: cannot find cgroup mount"),
 	    memory | cpus | pids);
+	assert_int_equal(docker_limits_named("--storage-opt is supported only for overlay over xfs "
+					     "with 'pquota' mount option"),
+	    1U << PLAN_LIMIT_DISK);
 	assert_int_equal(docker_limits_named("IPv4 forwarding is disabled."), 0);
 	assert_int_equal(docker_limits_named("no such image"), 0);
 }

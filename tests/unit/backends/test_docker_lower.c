@@ -112,6 +112,7 @@ fill_everything(struct fixture *f)
 	set_limit(f, PLAN_LIMIT_PIDS, 256);
 	set_limit(f, PLAN_LIMIT_FILES, 1024);
 	set_limit(f, PLAN_LIMIT_SHM, 67108864);
+	set_limit(f, PLAN_LIMIT_DISK, 1073741824);
 	set_limit(f, PLAN_LIMIT_WALL, 60000);
 	f->plan.uid = f->plan.gid = 0;
 	f->plan.allow_root = true;

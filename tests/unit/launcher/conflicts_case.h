@@ -161,6 +161,7 @@ trial_ask(const char *mode, const char *yaml, const char *option, const char *te
 		{ "--image", NULL, &request->image },
 		{ "--user", NULL, &request->user },
 		{ "--timeout", NULL, &request->timeout },
+		{ "--name", NULL, &request->name },
 		{ "--mode", NULL, &request->mode },
 	};
 

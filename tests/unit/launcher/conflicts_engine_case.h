@@ -20,6 +20,7 @@ static const char policy_text[] =
     "  caps: {allowed: [CHOWN, FOWNER, KILL], default: [CHOWN, FOWNER]}\n"
     "  seccomp: {profile: default}\n"
     "limits:\n"
+    "  disk: {max: 20GiB, default: 20GiB}\n"
     "  memory: {max: 1GiB, default: 512MiB}\n"
     "  cpus: {max: 2, default: 1}\n"
     "  pids: {max: 256, default: 128}\n"

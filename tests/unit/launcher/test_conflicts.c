@@ -43,6 +43,32 @@ test_every_request_door(void **state)
 	assert_conflict(bounded, "--backend", "apptainer", HLC_60, CONFLICT_WON);
 }
 
+/* A name asks for two things, each of which a policy can keep. */
+static void
+test_a_name_is_a_request(void **state)
+{
+	static const char base[] = "level: baseline@1\nbackends: [docker]\n";
+	char text[256];
+	struct trial *trial;
+
+	(void)state;
+	trial = trial_ask("enforce", base, "--name", "n");
+	assert_int_equal(trial->conflicts.len, 0);
+	assert_int_equal(policy_get(trial->policy, POLICY_SESSION_PERSIST)->number, 1);
+	assert_int_equal(policy_get(trial->policy, POLICY_SESSION_REUSE)->number, 1);
+	trial_free(trial);
+	snprintf(text, sizeof(text), "%ssession: {persist: none}\n", base);
+	assert_conflict(text, "--name", "n", HLC_61, CONFLICT_WON);
+	snprintf(text, sizeof(text), "%ssession: {reuse: never}\n", base);
+	assert_conflict(text, "--name", "n", HLC_61, CONFLICT_WON);
+	/* What the policy gives beyond it stays (sibling). */
+	snprintf(text, sizeof(text), "%ssession: {persist: task}\n", base);
+	trial = trial_ask("enforce", text, "--name", "n");
+	assert_int_equal(trial->conflicts.len, 0);
+	assert_int_equal(policy_get(trial->policy, POLICY_SESSION_PERSIST)->number, 2);
+	trial_free(trial);
+}
+
 static void
 test_root_where_the_policy_permits_it(void **state)
 {
@@ -510,6 +536,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_request_door),
+		cmocka_unit_test(test_a_name_is_a_request),
 		cmocka_unit_test(test_root_where_the_policy_permits_it),
 		cmocka_unit_test(test_mode_is_only_raised),
 		cmocka_unit_test(test_a_refused_request_changes_nothing),

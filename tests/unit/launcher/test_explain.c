@@ -72,6 +72,7 @@ static const struct sample samples[] = {
 	{ POLICY_LIMITS_FILES, "limits: {files: 64}\n" },
 	{ POLICY_LIMITS_SHM, "limits: {shm: 1MiB}\n" },
 	{ POLICY_LIMITS_OUTPUT, "limits: {output: 2MiB}\n" },
+	{ POLICY_LIMITS_DISK, "limits: {disk: 64MiB}\n" },
 	{ POLICY_FS_ROOT, "fs: {root: writable}\n" },
 	{ POLICY_FS_WORKDIR, "fs: {workdir: {access: ro}}\n" },
 	{ POLICY_FS_MOUNTS, "fs: {mounts: [{src: /usr/share, dst: /mnt/x}]}\n" },
@@ -91,6 +92,9 @@ static const struct sample samples[] = {
 	{ POLICY_DOCKER_ENDPOINT, "docker: {endpoint: /t/y.sock}\n" },
 	{ POLICY_LOCAL_ISOLATION, "local: {isolation: strict}\n" },
 	{ POLICY_AUDIT_REQUIRED, "audit: {required: false}\n" },
+	{ POLICY_SESSION_PERSIST, "session: {persist: session}\n" },
+	{ POLICY_SESSION_REUSE, "session: {reuse: identical}\n" },
+	{ POLICY_SESSION_LEASE, "session: {lease: 2h}\n" },
 };
 
 static const char *const backends[] = { "backends: [local]\n", "backends: [docker]\n" };

@@ -16,6 +16,9 @@ static const struct {
 	{ POLICY_MODE, "tests/run/refuse.sh" },
 	{ POLICY_BACKENDS, "tests/unit/launcher/test_plan.c" },
 	{ POLICY_AUDIT_REQUIRED, "tests/run/audit.sh" },
+	{ POLICY_SESSION_PERSIST, "tests/run/docker_kept.sh" },
+	{ POLICY_SESSION_REUSE, "tests/run/docker_kept.sh" },
+	{ POLICY_SESSION_LEASE, "tests/run/docker_kept.sh" },
 };
 
 /* Of kinds whose values the table does not have, one that is not the default. */
