@@ -308,8 +308,9 @@ remove_by_another(struct docker_run *run, struct hl_err *err)
 	struct docker_opened opened = { 0 };
 	struct docker_helper helper;
 
-	if (docker_helper_reach(&helper, run->helper_path, run->endpoint, REMOVE_MS, &opened, err) <
-	    0)
+	if (docker_helper_reach(&helper,
+		&(struct docker_reach){ run->helper_path, run->endpoint, REMOVE_MS }, &opened,
+		err) < 0)
 		return -1;
 	docker_opened_done(&opened);
 	const struct docker_remove_call call = { run->name, run->run_id, true };

@@ -163,22 +163,22 @@ docker_opened_done(struct docker_opened *opened)
 }
 
 int
-docker_helper_reach(struct docker_helper *helper, const char *path, const char *endpoint,
-    int patience_ms, struct docker_opened *ret_opened, struct hl_err *err)
+docker_helper_reach(struct docker_helper *helper, const struct docker_reach *reach,
+    struct docker_opened *ret_opened, struct hl_err *err)
 {
-	HL_AUTO_FREE char *copy = strdup(endpoint);
+	HL_AUTO_FREE char *copy = strdup(reach->endpoint);
 	const struct plan plan = {
 		.endpoint = copy,
-		.is_endpoint_program = engine_is_program(endpoint),
+		.is_endpoint_program = engine_is_program(reach->endpoint),
 		.cancel_fd = -1,
 	};
 
 	if (copy == NULL)
 		return hl_err_oom(err);
-	if (docker_helper_start(helper, path, -1, err) < 0)
+	if (docker_helper_start(helper, reach->helper_path, -1, err) < 0)
 		return -1;
-	if (patience_ms > 0)
-		helper->peer.answer_ms = helper->peer.end_ms = patience_ms;
+	if (reach->patience_ms > 0)
+		helper->peer.answer_ms = helper->peer.end_ms = reach->patience_ms;
 	if (docker_helper_open(helper, &plan, ret_opened, err) == 0)
 		return 0;
 	docker_helper_end(helper);

@@ -34,10 +34,14 @@ struct docker_opened {
 int docker_helper_open(struct docker_helper *helper, const struct plan *plan,
     struct docker_opened *ret_opened, struct hl_err *err) HL_MUST_CHECK;
 void docker_opened_done(struct docker_opened *opened);
-/* Start and open, for who has no plan and asks about no image. patience_ms: for each answer and for
- * its end; 0 = hl-engine's own. Nothing is left on failure. */
-int docker_helper_reach(struct docker_helper *helper, const char *path, const char *endpoint,
-    int patience_ms, struct docker_opened *ret_opened, struct hl_err *err) HL_MUST_CHECK;
+struct docker_reach {
+	const char *helper_path, *endpoint;
+	int patience_ms; /* for each answer and for its end; 0 = hl-engine's own */
+};
+
+/* Start and open, for who has no plan and asks about no image. Nothing is left on failure. */
+int docker_helper_reach(struct docker_helper *helper, const struct docker_reach *reach,
+    struct docker_opened *ret_opened, struct hl_err *err) HL_MUST_CHECK;
 
 struct docker_created {
 	char id[80];

@@ -132,8 +132,8 @@ sweep_all(struct sweep *sweep, struct hl_err *err)
 
 	docker_place(place->state_dir, sweep->digest);
 	hl_strv_init(&items, (size_t)ENGINE_LIST_MAX * ENGINE_LIST_FIELDS);
-	if (docker_helper_reach(&sweep->helper, place->helper_path, place->endpoint, 0, &opened,
-		err) < 0)
+	if (docker_helper_reach(&sweep->helper,
+		&(struct docker_reach){ place->helper_path, place->endpoint, 0 }, &opened, err) < 0)
 		return -1;
 	docker_opened_done(&opened);
 	int status = ask_list(&sweep->helper, &items, err);

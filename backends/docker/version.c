@@ -15,7 +15,8 @@ engine_version(const char *helper_path, const char *endpoint, char **ret_version
 	struct docker_opened opened = { 0 };
 	struct docker_helper helper;
 
-	if (docker_helper_reach(&helper, helper_path, endpoint, 0, &opened, err) < 0)
+	if (docker_helper_reach(&helper, &(struct docker_reach){ helper_path, endpoint, 0 },
+		&opened, err) < 0)
 		return -1;
 	docker_helper_end(&helper);
 	*ret_version = strdup(opened.engine);

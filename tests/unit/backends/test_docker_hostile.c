@@ -227,7 +227,8 @@ test_patience_with_an_engine_that_hangs(void **state)
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(fd, 4), 0);
 	uint64_t begin = hl_now_mono_ms();
-	assert_int_equal(docker_helper_reach(&helper, helper_path(), at.sun_path, 500, &opened,
+	assert_int_equal(docker_helper_reach(&helper,
+			     &(struct docker_reach){ helper_path(), at.sun_path, 500 }, &opened,
 			     &f->err),
 	    -1);
 	assert_int_equal(f->err.code, HLB_59);
