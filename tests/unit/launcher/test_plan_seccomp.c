@@ -53,7 +53,7 @@ what_it_does_not_name_is_denied(void **state)
 	name_file(fixture,
 	    "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":1,\"architectures\":"
 	    "[\"SCMP_ARCH_X86_64\",\"SCMP_ARCH_AARCH64\"],\"syscalls\":["
-	    "{\"names\":[\"read\",\"write\",\"execve\",\"exit_group\",\"close\"],\"action\":"
+	    "{\"names\":[\"read\",\"write\",\"execve\",\"exit_group\",\"poll\",\"ppoll\",\"close\"],\"action\":"
 	    "\"SCMP_ACT_ALLOW\",\"args\":[]},"
 	    "{\"names\":[\"close\"],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":38}]}",
 	    "default", text, sizeof(text));
