@@ -93,9 +93,9 @@ policies
 status_is "the quota holds" 1 run "$small" -c "$fill"
 unlike "and nothing is degraded" "$out" degraded
 status_is "below it is room" 0 run "$small" -c 'dd if=/dev/zero of=/work/little bs=1M count=5 2>/dev/null && sync'
+like "what was applied is recorded" "$(as root "$LAUNCH" audit show --format json | grep '"ev":"run.sandbox"' | tail -n 1)" '"disk"'
 status_is "without it there is more (sibling)" 0 run "$without" -c "$fill"
 status_is "and not for more (HLC-30)" 125 run "$small" --limit disk=100MiB -c true
 like "HLC-30 is told" "$out" 'HLC-30'
-like "what was applied is recorded" "$(as root "$LAUNCH" audit show --format json | grep '"ev":"run.sandbox"' | tail -n 1)" '"disk"'
 is "nothing is left there" "$(docker_ours)" ''
 done_testing
