@@ -136,10 +136,27 @@ docker_policy()
 }
 
 # Names of containers of ours, running or not. An engine that does not answer has not said that none is.
+# docker_list ARG...: of containers, by the words of ps. No list is no empty one.
+docker_list()
+{
+	docker_cli ps -a "$@" || echo "the engine does not answer"
+}
+
 docker_ours()
 {
-	docker_cli ps -a --filter label=dev.hermes-launch.managed=1 --format '{{.Names}}' ||
-		echo "the engine does not answer"
+	docker_list --filter label=dev.hermes-launch.managed=1 --format '{{.Names}}'
+}
+
+# docker_has ID: yes or no, of a whole id; else why nobody can say
+docker_has()
+{
+	local all
+	[ -n "$1" ] || { echo "no id"; return; }
+	all=$(docker_list -q --no-trunc)
+	case $all in
+	*'does not answer'*) echo "$all" ;;
+	*) grep -qxF -e "$1" <<<"$all" && echo yes || echo no ;;
+	esac
 }
 
 docker_is_running()

@@ -31,12 +31,16 @@ begin() {
 	launcher=$(pgrep -P "$pid")
 }
 
-# The runner: the launcher's child that is no janitor.
+# stop_runner NAME: the launcher's child that is no janitor
 stop_runner() {
-	local child
+	local child state=none
 	for child in $(pgrep -P "$launcher"); do
-		[ "$(cat "/proc/$child/comm")" = hl-janitor ] || kill -STOP "$child"
+		[ "$(cat "/proc/$child/comm")" != hl-janitor ] || continue
+		kill -STOP "$child"
+		is_stopped() { grep -q '^State:.T' "/proc/$child/status"; }
+		wait_until 5 is_stopped && state=stopped
 	done
+	is "$caller: $1: the runner is stopped" "$state" stopped
 }
 
 # ends NAME HOW STATUS
@@ -50,12 +54,12 @@ ends() {
 
 for caller in $CALLERS; do
 	begin wall-deaf "$short"
-	stop_runner
+	stop_runner wall-deaf
 	ends wall-deaf timed_out 124
 	begin wall "$short"
 	ends wall timed_out 124
 	begin term-deaf "$plain"
-	stop_runner
+	stop_runner term-deaf
 	kill -TERM "$launcher"
 	ends term-deaf cancelled 130
 	begin term "$plain"

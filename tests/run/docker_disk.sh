@@ -57,7 +57,7 @@ if [ "$(docker_cli info --format '{{.Driver}}')" = overlay2 ] && ! grep -q pquot
 	status_is "one that says nothing of it has nothing to tell (sibling)" 0 run "$without" -c "$fill"
 	is "nothing" "$out" ''
 else
-	skip "a driver without quotas" "this engine's has them"
+	skip "a driver without quotas" "this engine's is another one than overlay2, or has them"
 fi
 is "nothing is left" "$(docker_ours)" ''
 status_is "on local there is no root of its own (HLD-20)" 125 as root "$LAUNCH" run --policy "$(

@@ -38,12 +38,13 @@ end() {
 inspect() { docker_cli inspect --format "$2" "$1"; }
 status_of() { inspect "$1" '{{.State.Status}}'; }
 label() { inspect "$1" "{{index .Config.Labels \"dev.hermes-launch.$2\"}}"; }
-id_of() { docker_cli ps -aq --no-trunc --filter "label=dev.hermes-launch.session=$1"; }
+id_of() { docker_list -q --no-trunc --filter "label=dev.hermes-launch.session=$1"; }
 last_sandbox() { as root "$LAUNCH" audit show --format json | grep '"ev":"run.sandbox"' | tail -n 1; }
 
 # --- it stays, stopped, and is started again
 status_is "a session whose policy keeps it" 0 run --name a -c 'echo 1 >/var/here; echo 2 >/tmp/there; sleep 173 & :'
 one=$(id_of a)
+if wait_until 10 pgrep -fx 'sleep 173' >/dev/null; then pass "with what it leaves running"; else fail "with what it leaves running"; fi
 is "one container" "$(wc -w <<<"$one")" 1
 is "its name says nothing of the session's" \
 	"$(inspect "$one" '{{.Name}}' | grep -Ec '^/hermes-launch-kept-[0-9a-f]{32}$')" 1
@@ -75,7 +76,7 @@ sed -i 's|^id: .*|id: test/task|' "$tight"
 status_is "the same policy's id with another limit" 0 run_with "$tight" --name a -c 'test ! -e /var/here; echo 3 >/var/here'
 like "is told to begin anew, and why" "$(cat "$TMP/err")" "session 'a' begins anew.*'HostConfig.PidsLimit' would be different now"
 like "and the log says so" "$(last_sandbox)" '"reuse":"replaced: .HostConfig.PidsLimit. would be'
-if docker_cli inspect "$one" >/dev/null 2>&1; then fail "the old one is gone"; else pass "the old one is gone"; fi
+is "the old one is gone" "$(docker_has "$one")" no
 end a
 three=$(docker_cli ps -aq --no-trunc --filter label=dev.hermes-launch.session=a --filter status=exited |
 	while read -r id; do [ "$(label "$id" lease)" = 86400 ] && [ "$(inspect "$id" '{{.HostConfig.PidsLimit}}')" = 50 ] && echo "$id"; done)
@@ -101,17 +102,17 @@ end a
 # --- a container that somebody else made, with our name and our labels
 status_is "one to copy" 0 run --name forged -c 'echo theirs >/var/here'
 end forged
-# forge [PATH=JSON]...: in its place one like it, with changes
+# forge [PATH=JSON]...: in its place one like it, with changes: $forged
 forge() {
-	local id forged name told=$TMP/told
+	local id name told=$TMP/told
 	id=$(id_of forged)
 	docker_cli inspect "$id" >"$told"
 	name=$(inspect "$id" '{{.Name}}')
 	docker_cli rm -f "$id" >/dev/null
-	forged=$(python3 "$ROOT/tests/lib/docker_forge.py" "$docker_socket" "${name#/}" "$@" <"$told") || fail "forged" "$*"
-	printf '%s' "$forged"
+	forged=$(python3 "$ROOT/tests/lib/docker_forge.py" "$docker_socket" "${name#/}" "$@" <"$told" 2>&1) || fail "forged" "$forged"
+	is "one is forged${*:+ with ${1%%=*}}" "$(docker_has "$forged")" yes
 }
-forged=$(forge)
+forge
 status_is "with nothing else: it is what we would make" 0 run --name forged -c true
 is "and is used" "$(id_of forged)" "$forged"
 end forged
@@ -119,15 +120,15 @@ for change in 'HostConfig.MaskedPaths=[]' 'HostConfig.PortBindings={"80/tcp":[{"
 	'HostConfig.UsernsMode="host"' 'Config.Env=["PATH=/bin","LD_PRELOAD=/var/x.so"]' \
 	'Config.Volumes={"/data":{}}'; do
 	key=${change%%=*}
-	forged=$(forge "$change")
+	forge "$change"
 	status_is "with $key" 0 run_with "$task" --name forged -c 'test ! -e /var/here'
 	like "it is not used, and why is told" "$(cat "$TMP/err")" \
 		"begins anew.*'(${key//./\\.}|Mounts)' was changed behind our back"
-	if docker_cli inspect "$forged" >/dev/null 2>&1; then fail "but removed"; else pass "but removed"; fi
+	is "but removed" "$(docker_has "$forged")" no
 	end forged
 done
 is "what they were compared with is gone" \
-	"$(docker_cli ps -a --format '{{.Names}}' | grep -c '^hermes-launch-kept-[0-9a-f]*-')" 0
+	"$(docker_list --format '{{.Names}}' | grep -E '^hermes-launch-kept-[0-9a-f]*-|does not answer')" ''
 docker_cli rm -f "$(id_of forged)" >/dev/null
 
 # --- a name that somebody else's container has
@@ -196,10 +197,10 @@ docker_cli rm -f "$(id_of again)" >/dev/null
 lease=1m
 brief=$(kept brief)
 lease=
-ours() { docker_cli ps -aq --no-trunc --filter label=dev.hermes-launch.managed=1 | sort; }
-before=$(ours)
+before=$(docker_ours)
+like "something is kept" "$before" '^hermes-launch-kept-'
 like "gc leaves what is kept and not over" "$(as root "$LAUNCH" gc)" ' 0 containers'
-is "all of it" "$(ours)" "$before"
+is "all of it" "$(docker_ours)" "$before"
 # over NAME OWNER STATE-DIR VERB [RUN...]: one like those, whose lease was over as it began
 over() {
 	docker_cli "$4" -d --name "$1" --network none --label dev.hermes-launch.managed=1 \
@@ -227,24 +228,25 @@ wait_until 15 eval '[ "$(status_of x-exited)" = exited ]' || fail "one has exite
 sleep 1
 like "gc removes what is over and nobody uses: created, exited, running" "$(as root "$LAUNCH" gc)" ' 3 containers'
 is "and leaves the leased, another state directory's that runs, what cannot be read, and the foreign" \
-	"$(docker_cli ps -a --format '{{.Names}}' | grep '^x-' | sort | tr '\n' ' ')" \
+	"$(docker_list --format '{{.Names}}' | grep '^x-' | sort | tr '\n' ' ')" \
 	'x-elsewhere x-foreign x-leased x-leased-created x-odd '
 docker_cli rm -f x-elsewhere x-foreign x-leased x-leased-created x-odd >/dev/null
 # One that is in use is nobody's to remove, however long it has run: its session is held.
 status_is "one with a short lease" 0 run_with "$brief" --name brief -c true
 is "says it" "$(label "$(id_of brief)" lease)" 60
 over brief "$dead" "$place" run
-over_other=$(docker_cli ps -q --filter name='^/brief$')
+over_other=$(docker_list -q --no-trunc --filter name='^/brief$')
+is "beside another of it" "$(docker_has "$over_other")" yes
 sleep 1
 like "gc leaves a session's that is in use" "$(as root "$LAUNCH" gc)" ' 0 containers'
 end brief
 like "and not when it is in use no more (sibling)" "$(as root "$LAUNCH" gc)" ' 1 containers'
-if docker_cli inspect "$over_other" >/dev/null 2>&1; then fail "which is gone"; else pass "which is gone"; fi
+is "which is gone" "$(docker_has "$over_other")" no
 
 # --- stop takes it away
 status_is "stop of one that lives" 0 eval 'run --name a -c true && as root timeout 30 "$LAUNCH" stop a'
 is "and nothing of that session of this policy is kept" \
-	"$(docker_cli ps -a --format '{{.Label "dev.hermes-launch.session"}}' | grep -c '^killed$')" 1
+	"$(docker_list --format '{{.Label "dev.hermes-launch.session"}}' | grep -c '^killed$')" 1
 status_is "stop of one that is kept" 0 as root timeout 30 "$LAUNCH" stop killed
 is "takes it away" "$(id_of killed)" ''
 status_is "once" 66 as root timeout 30 "$LAUNCH" stop killed
@@ -280,9 +282,9 @@ status_is "where no policy says a word a name is let through (sibling)" 0 \
 n=$(id_of n)
 is "and its container is not kept" "$(label "$n" lease)" ''
 end n
-if docker_cli inspect "$n" >/dev/null 2>&1; then fail "but removed"; else pass "but removed"; fi
+is "but removed" "$(docker_has "$n")" no
 status_is "a run without a name keeps nothing" 0 run -c 'echo 7 >/var/here'
-is "nothing" "$(docker_cli ps -aq --filter "label=dev.hermes-launch.session=" | wc -l)" 0
+is "nothing" "$(docker_list -q --filter label=dev.hermes-launch.session=)" ''
 
 status_is "the log is whole" 0 as root "$LAUNCH" audit verify
 docker_cli ps -aq --filter label=dev.hermes-launch.managed=1 | while read -r id; do docker_cli rm -f "$id" >/dev/null; done

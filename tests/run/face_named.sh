@@ -239,4 +239,10 @@ chmod 755 "$TMP/was-a-socket"
 printf %s "$TMP/was-a-socket" >"$TMP/state.root/engines/$(printf %s "$TMP/was-a-socket" | sha256sum | cut -d' ' -f1)"
 status_is "gc with a remembered engine that is a program now" 0 as root "$LAUNCH" gc
 is "does not start it" "$(ls "$TMP/started" 2>/dev/null)" ''
+# What is remembered so is asked, where it is a socket.
+rm "$TMP/was-a-socket"
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$TMP/was-a-socket"
+status_is "a socket in its place is asked (sibling)" 125 as root "$LAUNCH" gc
+like "and answers nothing" "$out" "was-a-socket"
+rm "$TMP/was-a-socket"
 done_testing

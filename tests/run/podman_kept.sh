@@ -24,13 +24,13 @@ keeps() {
 }
 run() { as root timeout 60 "$LAUNCH" run -q --policy "$@"; }
 explain() { as root "$LAUNCH" explain --policy "$@" -- true; }
-ours() { docker_cli ps -aq --filter label=dev.hermes-launch.managed=1 | wc -l; }
 
 task=$(keeps task 'session: {persist: task}')
 status_is "a name where the policy wants its container kept (HLD-20)" 125 run "$task" --name a -c true
 like "HLD-20 is told, with the key" "$out" 'session.persist: task has no effect on backend podman.*HLD-20'
-is "nothing was started" "$(ours)" 0
-is "and no session is there" "$(as root "$LAUNCH" ps --format json)" ''
+is "nothing was started" "$(docker_ours)" ''
+status_is "and there is" 0 as root "$LAUNCH" ps --format json
+is "no session" "$out" ''
 status_is "without a name nothing would be kept (sibling)" 0 run "$task" -c true
 like "explain says it" "$(explain "$task")" "session.persist: task keeps nothing: only a container of docker's is kept"
 like "and that nobody applies a lease there" "$(explain "$task")" 'session.lease .*none'
@@ -42,12 +42,12 @@ status_is "as a session is (sibling)" 0 run "$degrades" --name b -c 'grep -q 1 /
 pid=$(keeper_pid root b)
 kill -TERM "$pid"
 wait_until 15 eval "! kill -0 $pid 2>/dev/null" || fail "its keeper ended"
-is "at whose end nothing is left" "$(ours)" 0
+is "at whose end nothing is left" "$(docker_ours)" ''
 
 shared=$(keeps shared 'session: {persist: session}')
 status_is "session.persist: session is offered (sibling)" 0 run "$shared" --name c -c true
 status_is "and ends" 0 as root timeout 30 "$LAUNCH" stop c
-is "with its container" "$(ours)" 0
+is "with its container" "$(docker_ours)" ''
 
 lease=$(keeps lease 'session: {persist: session, lease: 2h}')
 status_is "session.lease has nothing to say there (HLD-20)" 125 run "$lease" -c true
@@ -56,14 +56,15 @@ like "HLD-20 is told, with the key of a lease" "$out" 'session.lease has no effe
 disk=$(keeps disk 'limits: {disk: 20MiB}')
 status_is "limits.disk (HLD-20)" 125 run "$disk" -c true
 like "HLD-20 is told, with the key of a limit" "$out" 'limits.disk has no effect on backend podman.*HLD-20'
-is "nothing was started either" "$(ours)" 0
+is "nothing was started either" "$(docker_ours)" ''
 status_is "a caller's own limit is no other" 125 run "$shared" --limit disk=20MiB -c true
 like "and told as well" "$out" 'limits.disk has no effect on backend podman.*HLD-20'
 without=$(keeps without 'limits: {disk: 20MiB}' 'degrade: {allow: [limits.disk]}')
 status_is "a policy that gives it up goes on" 0 as root timeout 60 "$LAUNCH" run --policy "$without" -c true
 like "and is told of the limit" "$out" 'limits.disk has no effect on backend podman'
-is "which podman is not asked for" \
-	"$(as root "$LAUNCH" explain --format argv --policy "$without" -- true | grep -c storage-opt)" 0
+status_is "which is explained" 0 as root "$LAUNCH" explain --format argv --policy "$without" -- true
+like "as a container with a limit of processes" "$out" '^--pids-limit$'
+unlike "and podman is not asked for one of its root" "$out" 'storage-opt'
 like "and the log does not say that it was applied" \
 	"$(as root "$LAUNCH" audit show --format json | grep '"ev":"run.sandbox"' | tail -n 1 | grep -vc '"disk"')" '^1$'
 done_testing

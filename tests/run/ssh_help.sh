@@ -49,12 +49,23 @@ while read -r keyword; do
 	is "$keyword has a row" "$(grep -cixF -e "$keyword" <<<"$keywords")" 1
 done <<<"$configuration"
 # A value that most keywords refuse: what is asked is whether the keyword is known.
-while read -r keyword; do
-	said=$(ssh -G -F none -o "$keyword=x" localhost </dev/null 2>&1)
+knows() {
+	local said
+	said=$(ssh -G -F none -o "$1=x" localhost </dev/null 2>&1)
 	case ${said,,} in
-	*'bad configuration option'*) is "$keyword is of another ssh" "$(has "$newer" "$keyword" && echo yes)" yes ;;
-	*) pass "$keyword is a keyword of ssh" ;;
+	*'bad configuration option'*) echo no ;;
+	'') echo "ssh says nothing" ;;
+	*) echo yes ;;
 	esac
+}
+is "NoSuchKeyword is none (sibling)" "$(knows NoSuchKeyword)" no
+while read -r keyword; do
+	known=$(knows "$keyword")
+	if [ "$known" = no ]; then
+		is "$keyword is of another ssh" "$(has "$newer" "$keyword" && echo yes)" yes
+	else
+		is "$keyword is a keyword of ssh" "$known" yes
+	fi
 done <<<"$keywords"
 # How a keyword is parted from its value, as the table's reader has it; -A beats -o in either order.
 agent() {
