@@ -232,9 +232,12 @@ line_flush(struct line *line, unsigned ms)
 	while (!line->is_closed && line->out != NULL && line_queued(line) > 0) {
 		uint64_t now = hl_now_mono_ms();
 		struct pollfd pollfd = { .fd = line->out_fd, .events = POLLOUT };
-		if (now >= end_ms || (poll(&pollfd, 1, (int)(end_ms - now)) < 0 && errno != EINTR))
+		int ready = now < end_ms ? poll(&pollfd, 1, (int)(end_ms - now)) : 0;
+		/* A pipe that has no room would hold whoever writes to it. */
+		if (ready == 0 || (ready < 0 && errno != EINTR))
 			return;
-		write_some(line);
+		if (ready > 0)
+			write_some(line);
 	}
 }
 

@@ -189,6 +189,35 @@ test_close_inside(void **state)
 	finish(seen);
 }
 
+/* A pipe that nobody reads holds nobody: it blocks, and poll(2) is all that there is. */
+static void
+test_flush_into_an_unread_pipe(void **state)
+{
+	struct seen *seen = calloc(1, sizeof(*seen));
+	const struct line_calls calls = { on_line, on_end, on_drained, seen };
+	static char much[1024 * 1024];
+	struct hl_err err = { 0 };
+	int in[2], out[2];
+
+	(void)state;
+	assert_non_null(seen);
+	assert_int_equal(hl_loop_new(&seen->at.loop, &err), 0);
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(line_open(&seen->at.line, seen->at.loop, (int[]){ in[0], out[1] }, &calls,
+			     &err),
+	    0);
+	line_put(&seen->at.line, much, sizeof(much));
+	uint64_t begin_ms = hl_now_mono_ms();
+	line_flush(&seen->at.line, 200);
+	uint64_t took_ms = hl_now_mono_ms() - begin_ms;
+	assert_true(took_ms >= 200 && took_ms < 5000);
+	assert_true(line_queued(&seen->at.line) > 0);
+	seen->at.peer = in[1];
+	close(out[0]);
+	finish(seen);
+}
+
 int
 main(void)
 {
@@ -198,6 +227,7 @@ main(void)
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_deaf_peer),
 		cmocka_unit_test(test_close_inside),
+		cmocka_unit_test(test_flush_into_an_unread_pipe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
