@@ -2,8 +2,8 @@
 
     echo_engine.py SOCKET LOG [OTHER]
 
-LOG has a line per request for a pull: "credentials" or "none". What a pull is answered is an error that
-repeats the credentials. With OTHER, another socket, the name SOCKET means that one as soon as the image was
+LOG has a line per request for a pull: "credentials" or "none". What a pull is answered is the error HL_ECHO,
+with the header of the credentials for @. With OTHER, another socket, the name SOCKET means that one as soon as the image was
 asked for.
 """
 
@@ -53,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
         sent = self.headers.get("X-Registry-Auth")
         with open(log_path, "a", encoding="ascii") as log:
             log.write("none\n" if sent is None else "credentials\n")
-        self.answer(500, {"message": f"cannot parse {sent}: {os.environ.get('HL_ECHO', '')}"})
+        self.answer(500, {"message": os.environ["HL_ECHO"].replace("@", str(sent))})
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):

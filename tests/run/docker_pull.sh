@@ -324,11 +324,22 @@ pulls() {
 	kill "$echo_pid"
 	wait "$echo_pid" 2>/dev/null
 }
-said="the password is $HL_REGISTRY_PASSWORD"
+# What an engine repeats of them: the header, the password, both as they are sent, and a password that the end of
+# what is kept of a message (400 bytes) cuts.
+cut=$(printf '%0390d' 0)
+for said in 'cannot parse @' "the password is $HL_REGISTRY_PASSWORD" "Authorization: Basic $pair" "$cut$HL_REGISTRY_PASSWORD"; do
+	echo_engine of-root 0
+	pulls of-root credentials
+	unlike "an engine of-root: nor the beginning of a password" "$out" "${HL_REGISTRY_PASSWORD:0:5}"
+	unlike "an engine of-root: nor as it is sent" "$out" "${pair:0:20}"
+	like "an engine of-root: why nothing is told" "$out" 'its words are withheld'
+	rm -f "$TMP/echo/of-root" "$TMP/echo/of-root.log"
+done
+said='no such thing'
 echo_engine of-root 0
 pulls of-root credentials
-like "an engine of-root: why nothing is told" "$out" 'withheld'
-said=
+like "an engine of-root: other words are told (sibling)" "$out" 'no such thing'
+said='cannot parse @'
 echo_engine of-nobody 65534
 pulls of-nobody none
 like "an engine of-nobody: what it did not get, and why" "$out" "credentials were withheld: the engine's socket is neither"

@@ -96,7 +96,8 @@ follow(const char *path, const char *dir)
 	return asprintf(&next, "%s/%s", dir, text) < 0 ? NULL : next;
 }
 
-/* The real path of a program, when every link on the way to it is at a place that is ours. */
+/* The real path of a program, when it, and each link that its name leads by, are at places that are
+ * ours: those of its directories are resolved, and what they lead to is asked about. */
 static char *
 settle(const char *path, const struct hl_strv *shown)
 {

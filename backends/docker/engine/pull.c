@@ -76,20 +76,67 @@ is_trusted(const struct engine *engine)
 	return stat(engine->endpoint, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
 }
 
-/* Without a tag an engine would pull them all. */
+/* With credentials by the name that they were looked up by: an engine may read a short one in
+ * another way, and would send them there. */
 static char *
-pull_path(struct engine *engine, const char *image)
+pull_path(const struct pull *pull)
 {
-	const char *slash = strrchr(image, '/');
-	const char *tail = slash != NULL ? slash : image;
-	bool has_tag = strchr(image, '@') != NULL || strchr(tail, ':') != NULL;
-	char *name HL_AUTO_FREE = api_escape(engine, image);
+	char *full HL_AUTO_FREE = reference_full(pull->image);
+	const char *slash = strrchr(pull->image, '/');
+	bool has_tag = strpbrk(slash != NULL ? slash : pull->image, ":@") != NULL;
+	bool is_full = pull->credentials != NULL;
+	char *name HL_AUTO_FREE =
+	    full != NULL ? api_escape(pull->engine, is_full ? full : pull->image) : NULL;
 	char *path = NULL;
 
+	/* Without a tag an engine would pull them all. */
 	if (name == NULL || asprintf(&path, "/images/create?fromImage=%s%s", name,
-				has_tag ? "" : "&tag=latest") < 0)
+				has_tag || is_full ? "" : "&tag=latest") < 0)
 		return NULL;
 	return path;
+}
+
+enum {
+	TAIL_MIN = 4 /* characters of a secret that are taken for its beginning */
+};
+
+/* Whether words have text in them, or end within it: they may have been cut there. */
+static bool
+has_text(const char *words, const char *text)
+{
+	const size_t words_len = strlen(words), text_len = strlen(text);
+	size_t len = words_len < text_len ? words_len : text_len;
+
+	if (text_len == 0)
+		return false;
+	for (; len >= TAIL_MIN; len--)
+		if (memcmp(words + words_len - len, text, len) == 0)
+			return true;
+	return strstr(words, text) != NULL;
+}
+
+/* One of the credentials as it is, as JSON writes it, or with the name as Basic authentication
+ * sends it (RFC 7617). */
+static bool
+tells_one(const char *words, const char *user, const char *secret)
+{
+	struct hl_buf pair HL_AUTO(hl_buf_done_secret) = { 0 };
+	struct hl_buf sent HL_AUTO(hl_buf_done_secret) = { 0 };
+	struct hl_buf quoted HL_AUTO(hl_buf_done_secret) = { 0 };
+
+	if (secret == NULL || secret[0] == '\0')
+		return false;
+	hl_buf_init(&pair, REGISTRY_HEADER_MAX);
+	hl_buf_init(&sent, (size_t)REGISTRY_HEADER_MAX * 2);
+	hl_buf_init(&quoted, (size_t)REGISTRY_HEADER_MAX * 8);
+	hl_buf_putf(&pair, "%s:%s", user != NULL ? user : "", secret);
+	hl_buf_base64(&sent, (const unsigned char *)pair.data, pair.len);
+	hl_buf_json_string(&quoted, secret, strlen(secret));
+	if (pair.failed || sent.failed || quoted.failed)
+		return true;
+	quoted.data[quoted.len - 1] = '\0'; /* without its quotes */
+	return has_text(words, secret) || has_text(words, sent.data) ||
+	       has_text(words, quoted.data + 1);
 }
 
 /* A text that is one of the credentials, in the header's JSON (RFC 4648, 5), or the header itself.
@@ -98,25 +145,26 @@ static bool
 tells_secret(const char *header, const char *words)
 {
 	static const char *const names[] = { "password", "identitytoken", "registrytoken" };
+	const size_t header_len = strlen(header);
 	char *standard HL_AUTO_FREE = strdup(header);
 	char *json HL_AUTO_FREE = malloc(REGISTRY_HEADER_MAX);
 	size_t len = 0;
-	bool tells = strstr(words, header) != NULL;
+	bool tells = standard == NULL || json == NULL || has_text(words, header);
 
 	for (char *c = standard; c != NULL && *c != '\0'; c++)
 		*c = (char)(*c == '-' ? '+' : *c == '_' ? '/' : *c);
-	if (standard == NULL || json == NULL ||
-	    !hl_base64_read(standard, strlen(standard), (unsigned char *)json, REGISTRY_HEADER_MAX,
-		&len))
-		return true;
-	json_t *object = json_loadb(json, len, 0, NULL);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(names); i++) {
-		const char *secret = json_string_value(json_object_get(object, names[i]));
-		tells |= secret != NULL && secret[0] != '\0' && strstr(words, secret) != NULL;
-	}
+	tells = tells || !hl_base64_read(standard, header_len, (unsigned char *)json,
+			     REGISTRY_HEADER_MAX, &len);
+	json_t *object = tells ? NULL : json_loadb(json, len, 0, NULL);
+	const char *user = json_string_value(json_object_get(object, "username"));
+	for (size_t i = 0; !tells && i < HL_ARRAY_SIZE(names); i++)
+		tells =
+		    tells_one(words, user, json_string_value(json_object_get(object, names[i])));
 	json_decref(object);
-	explicit_bzero(standard, strlen(standard));
-	explicit_bzero(json, REGISTRY_HEADER_MAX);
+	if (standard != NULL)
+		explicit_bzero(standard, header_len);
+	if (json != NULL)
+		explicit_bzero(json, REGISTRY_HEADER_MAX);
 	return tells;
 }
 
@@ -163,7 +211,7 @@ judge(const struct pull *pull, bool is_whole, long status, struct hl_err *err)
 static int
 ask(struct pull *pull, const char *header, struct hl_err *err)
 {
-	char *path HL_AUTO_FREE = pull_path(pull->engine, pull->image);
+	char *path HL_AUTO_FREE = pull_path(pull);
 	struct api_request request = {
 		.method = "POST",
 		.path = path,

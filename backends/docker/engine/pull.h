@@ -68,6 +68,9 @@ bool reference_registry(const char *image, char registry[REGISTRY_HOST_MAX + 1])
 /* "registry.example:5000/team/tools", also of "docker.io/library/busybox" that is written in short;
  * NULL = no memory, or the registry is too long. The caller frees it. */
 char *reference_name(const char *image) HL_MUST_CHECK;
+/* The same with its tag or digest, "latest" when it has none: what means one image to every engine.
+ */
+char *reference_full(const char *image) HL_MUST_CHECK;
 /* Whether a and b are names in one repository, however they are tagged: "busybox" and
  * "docker.io/library/busybox:1" are. */
 bool reference_is_same_repository(const char *a, const char *b);

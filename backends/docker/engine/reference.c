@@ -1,7 +1,8 @@
 /*
- * Names of images, as an engine's own client reads them: the first part is a registry when it has a
- * dot or a colon in it or is "localhost"; without one it is docker.io, where a name without a
- * folder is in library/.
+ * Names of images, as docker's own client reads them: the first part is a registry when it has a
+ * dot, a colon or an upper-case letter in it or is "localhost"; without one it is docker.io, where
+ * a name without a folder is in library/. podman reads a name without a registry by its own
+ * settings, so it is given none.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,9 @@ registry_len(const char *image)
 	if (image[len] == '\0')
 		return 0;
 	bool is_local = len == strlen("localhost") && memcmp(image, "localhost", len) == 0;
-	if (is_local || memchr(image, '.', len) != NULL || memchr(image, ':', len) != NULL)
+	const size_t lower = strcspn(image, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	if (is_local || lower < len || memchr(image, '.', len) != NULL ||
+	    memchr(image, ':', len) != NULL)
 		return len;
 	return 0;
 }
@@ -78,6 +81,20 @@ reference_name(const char *image)
 	bool is_library = is_hub && memchr(name, '/', len) == NULL;
 	if (asprintf(&full, "%s/%s%.*s", registry, is_library ? "library/" : "", (int)len, name) <
 	    0)
+		return NULL;
+	return full;
+}
+
+char *
+reference_full(const char *image)
+{
+	char *name HL_AUTO_FREE = reference_name(image);
+	const char *slash = strrchr(image, '/');
+	const char *tag = strpbrk(slash != NULL ? slash : image, ":@");
+	char *full = NULL;
+
+	/* Without a tag an engine would pull them all. */
+	if (name == NULL || asprintf(&full, "%s%s", name, tag != NULL ? tag : ":latest") < 0)
 		return NULL;
 	return full;
 }

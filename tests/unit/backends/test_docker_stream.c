@@ -278,6 +278,29 @@ test_names(void **state)
 }
 
 static void
+test_full_names(void **state)
+{
+	static const struct {
+		const char *image, *full;
+	} names[] = {
+		{ "busybox", "docker.io/library/busybox:latest" },
+		{ "team/app:1", "docker.io/team/app:1" },
+		{ "r.example:5000/tools", "r.example:5000/tools:latest" },
+		{ "r.example:5000/a/b:1@sha256:00", "r.example:5000/a/b:1@sha256:00" },
+		{ "busybox@sha256:00", "docker.io/library/busybox@sha256:00" },
+		/* No client takes it for a folder of the hub. */
+		{ "EVIL/team/app:1", "EVIL/team/app:1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(names); i++) {
+		char *full HL_AUTO_FREE = reference_full(names[i].image);
+		assert_non_null(full);
+		assert_string_equal(full, names[i].full);
+	}
+}
+
+static void
 test_repositories(void **state)
 {
 	(void)state;
@@ -304,6 +327,7 @@ main(void)
 		cmocka_unit_test(test_hostile_numbers),
 		cmocka_unit_test(test_registries),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_full_names),
 		cmocka_unit_test(test_repositories),
 	};
 	int status = cmocka_run_group_tests(tests, NULL, NULL);
