@@ -48,7 +48,7 @@ static const struct probed_limit probed[] = {
 	{ PLAN_LIMIT_MEMORY, "memory", { "memory", "memsw", "swap", NULL } },
 	{ PLAN_LIMIT_CPUS, "cpus", { "cpu", "nano", NULL } },
 	{ PLAN_LIMIT_PIDS, "pids", { "pids", NULL } },
-	{ PLAN_LIMIT_DISK, "disk", { "storage-opt", "storage opt", "quota", NULL } },
+	{ PLAN_LIMIT_DISK, "disk", { "storage-opt", "storage opt", "pquota", NULL } },
 };
 
 /* Why each of the probed limits cannot be applied; "" = it can. */

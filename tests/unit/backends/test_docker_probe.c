@@ -85,6 +85,18 @@ test_u25_image_user_gets_no_capability_unless_root(void **state)
 	assert_true(was_asked(f, "\"CapAdd\":[\"CAP_CHOWN\"]"));
 }
 
+/* A pull whose report, begun well, ends so. */
+static void
+pull_fails(struct fixture *f, const struct rule *rules, const char *code)
+{
+	struct sandbox sandbox;
+
+	f->plan.pull = PLAN_PULL_ALWAYS;
+	start_daemon(f, rules);
+	assert_int_equal(start(f, &sandbox), -1);
+	assert_string_equal(hl_code_info(f->err.code)->id, code);
+}
+
 static void
 test_pull_that_fails_inside_a_good_answer(void **state)
 {
@@ -97,12 +109,8 @@ test_pull_that_fails_inside_a_good_answer(void **state)
 		{ 0 },
 	};
 	struct fixture *f = *state;
-	struct sandbox sandbox;
 
-	f->plan.pull = PLAN_PULL_ALWAYS;
-	start_daemon(f, rules);
-	assert_int_equal(start(f, &sandbox), -1);
-	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-46");
+	pull_fails(f, rules, "HLB-46");
 	assert_non_null(strstr(f->err.msg, "unauthorized"));
 	assert_null(strstr(f->err.msg, "status"));
 	assert_null(strchr(f->err.msg, 0x1b));
@@ -121,12 +129,8 @@ test_pull_that_is_denied_inside_a_good_answer(void **state)
 		{ 0 },
 	};
 	struct fixture *f = *state;
-	struct sandbox sandbox;
 
-	f->plan.pull = PLAN_PULL_ALWAYS;
-	start_daemon(f, rules);
-	assert_int_equal(start(f, &sandbox), -1);
-	assert_string_equal(hl_code_info(f->err.code)->id, "HLB-63");
+	pull_fails(f, rules, "HLB-63");
 	assert_non_null(strstr(f->err.msg, "any words (status 401)"));
 }
 
@@ -188,6 +192,28 @@ test_u31_warning_is_a_gap(void **state)
 	assert_int_equal(gaps.items[0].control, CONTROL_LIMIT_MEMORY);
 	assert_false(gaps.items[0].may_degrade);
 	assert_non_null(strstr(gaps.items[0].reason, "memory limit"));
+}
+
+/* A quota of the processor is none of the disk. */
+static void
+test_u31_warning_is_a_gap_of_its_own_limit(void **state)
+{
+	static const struct rule rules[] = {
+		{ "/containers/create",
+		    HEAD("201 Created") "{\"Id\":\"" ID "\",\"Warnings\":[\"Your kernel does not "
+					"support cpu.cfs_quota_us\"]}",
+		    ANSWER },
+		{ 0 },
+	};
+	struct fixture *f = *state;
+	struct control_gaps gaps;
+
+	f->plan.limits[PLAN_LIMIT_CPUS] = (struct plan_number){ .has = true, .value = 500 };
+	f->plan.limits[PLAN_LIMIT_DISK] = (struct plan_number){ .has = true, .value = 1 << 24 };
+	start_daemon(f, rules);
+	assert_int_equal(backend_docker.probe(&f->plan, &gaps, &f->err), 0);
+	assert_int_equal(gaps.len, 1);
+	assert_int_equal(gaps.items[0].control, CONTROL_LIMIT_CPUS);
 }
 
 /* The only file of the cache, for a text of the test's. */
@@ -398,6 +424,7 @@ main(void)
 		CASE(test_pull_that_is_denied_inside_a_good_answer),
 		CASE(test_u31_probe_tells_and_keeps_what_the_engine_lacks),
 		CASE(test_u31_warning_is_a_gap),
+		CASE(test_u31_warning_is_a_gap_of_its_own_limit),
 		CASE(test_u31_fault_that_passes_is_not_kept),
 		CASE(test_engine_and_image_are_asked_once),
 		CASE(test_source_that_was_replaced),
