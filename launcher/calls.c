@@ -246,8 +246,10 @@ served_start(struct serve *serve, const struct call_ask *ask, struct call **ret_
 {
 	HL_AUTO(hl_strv_done_secret) struct hl_strv env = { 0 };
 
-	if (serve->session == NULL || serve->is_closing || serve->is_closed)
-		return hl_err_set(err, HLU_24, "the session is ending");
+	if (serve->session == NULL || serve->is_closing || serve->is_closed) {
+		hl_err_set(err, HLU_24, "the session is ending");
+		return hl_err_help(err, "ask again: the next one of that name begins anew");
+	}
 	if (serve_judge_env(serve, &ask->env, &env, err) != 0)
 		return -1;
 	struct call *call = calloc(1, sizeof(*call));

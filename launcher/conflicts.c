@@ -13,12 +13,6 @@
 
 #include "base/banned.h"
 
-/* Words of session.persist and session.reuse, by their places in policy/fields.def. */
-enum {
-	PERSIST_SESSION = 1,
-	REUSE_IDENTICAL = 1,
-};
-
 enum {
 	CONFLICT_ARGS_MAX = 1024,
 	CONFLICT_NOTES_MAX = 1024
@@ -389,8 +383,8 @@ judge_name(struct judge *judge, const struct ask *ask, const char *text)
 		uint64_t rank;
 		const char *word;
 	} asked[] = {
-		{ POLICY_SESSION_PERSIST, PERSIST_SESSION, "session" },
-		{ POLICY_SESSION_REUSE, REUSE_IDENTICAL, "identical" },
+		{ POLICY_SESSION_PERSIST, PLAN_PERSIST_SESSION, "session" },
+		{ POLICY_SESSION_REUSE, PLAN_REUSE_IDENTICAL, "identical" },
 	};
 
 	(void)text;

@@ -158,7 +158,20 @@ verb_ps(const struct request *request)
  * stop
  */
 
-/* What is kept of a session, on every engine that was used from here. We hold the session. */
+static int
+not_asked(const struct host *host, const char *endpoint, const char *name, struct hl_err *err)
+{
+	hl_err_set(err, HLB_40,
+	    "engine %s, which was used from here, %s: it may keep a container of session '%s'",
+	    endpoint, host->helper_path == NULL ? "needs hl-engine to be asked" : "is not there",
+	    name);
+	return hl_err_help(err,
+	    "start it and ask again; where it is gone for good, remove its file from '%s/engines'",
+	    host->state_dir);
+}
+
+/* What is kept of a session, on every engine that was used from here. We hold the session. One that
+ * is not there to be asked may keep it still, which is no answer. */
 static int
 forget(const struct host *host, const char *name, size_t *ret_removed, struct hl_err *err)
 {
@@ -166,8 +179,6 @@ forget(const struct host *host, const char *name, size_t *ret_removed, struct hl
 	int status = 0;
 
 	*ret_removed = 0;
-	if (host->helper_path == NULL)
-		return 0;
 	if (engine_endpoints(host->state_dir, &known, err) != 0)
 		return -1;
 	for (size_t i = 0; i < known.len; i++) {
@@ -177,8 +188,11 @@ forget(const struct host *host, const char *name, size_t *ret_removed, struct hl
 			.state_dir = host->state_dir,
 		};
 		size_t n = 0;
-		/* One that is started for a run keeps nothing. */
-		if (is_socket(known.v[i]) && engine_forget(&engine, name, &n, err) != 0)
+		if (engine_is_program(known.v[i]))
+			continue; /* one that is started for a run keeps nothing */
+		if (host->helper_path == NULL || !is_socket(known.v[i]))
+			status = not_asked(host, known.v[i], name, err);
+		else if (engine_forget(&engine, name, &n, err) != 0)
 			status = -1;
 		*ret_removed += n;
 	}

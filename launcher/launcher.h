@@ -120,6 +120,13 @@ enum conflict_action {
 			     launcher) */
 };
 
+/* Words of session.persist and session.reuse, by their places in policy/fields.def. */
+enum {
+	PLAN_PERSIST_SESSION = 1,
+	PLAN_PERSIST_TASK = 2,
+	PLAN_REUSE_IDENTICAL = 1,
+};
+
 struct conflict {
 	enum hl_code code;
 	enum conflict_action action;

@@ -271,29 +271,25 @@ judge_control(const struct policy *policy, const struct plan *plan, enum control
 	return 0;
 }
 
-/* What is kept is the container's own root. */
+/* What is kept is the container's own root. A name where none can be kept is refused before this,
+ * or given up by the policy; on this host it is told. */
 static void
 note_keep(const struct policy *policy, const struct plan *plan, struct plan_notes *notes)
 {
 	const struct policy_value *persist = policy_get(policy, POLICY_SESSION_PERSIST);
-	/* By a name; where that is refused the plan ends before this. */
-	bool is_asked = !plan_is_local(plan) && !plan_can_keep(plan) && plan->keep.session != NULL;
+	bool has_name = plan->keep.session != NULL;
 	const char *why = NULL;
 
-	if (strcmp(policy_field_words(POLICY_SESSION_PERSIST)[persist->number], "task") != 0)
+	if (persist->number != PLAN_PERSIST_TASK)
 		return;
-	if (plan_is_local(plan))
-		why = "there is no container on backend local; fs.home can be kept";
-	else if (is_asked)
-		why = "only a container of docker's is kept";
-	else if (!plan_can_keep(plan))
-		why = "only a container of docker's is kept, and a name (--name) is refused here";
-	else if (plan->keep.session == NULL)
+	if (!plan_can_keep(plan))
+		why = control_note(CONTROL_SESSION_LEASE, plan_backend_id(plan), plan);
+	else if (!has_name)
 		why = "only a session that has a name (--name) can be found again";
 	else if (plan->root == PLAN_ROOT_READ_ONLY)
 		why = "the container's root is read-only (fs.root), so nothing in it changes";
 	if (why != NULL)
-		hl_strv_addf(is_asked ? &notes->warnings : &notes->lines,
+		hl_strv_addf(has_name && !plan_can_keep(plan) ? &notes->warnings : &notes->lines,
 		    "session.persist: task keeps nothing: %s", why);
 }
 

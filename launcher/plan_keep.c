@@ -10,11 +10,6 @@
 
 #include "base/banned.h"
 
-/* Words of session.persist, by their places in policy/fields.def. */
-enum {
-	PERSIST_TASK = 2
-};
-
 int
 plan_profile(const struct fs_scope *scope, char digest[HL_SHA256_HEX_SIZE], struct hl_err *err)
 {
@@ -63,7 +58,7 @@ check_task(const struct fs_scope *scope, const struct policy_value *persist, str
 {
 	const struct plan *plan = scope->plan;
 
-	if (persist->number != PERSIST_TASK || plan_can_keep(plan) || plan_is_local(plan) ||
+	if (persist->number != PLAN_PERSIST_TASK || plan_can_keep(plan) || plan_is_local(plan) ||
 	    !plan_is_enforced(scope->policy) ||
 	    policy_may_degrade(scope->policy, policy_field_key(POLICY_SESSION_PERSIST), NULL))
 		return 0;
@@ -90,7 +85,7 @@ plan_keep(const struct fs_scope *scope, struct hl_err *err)
 		return -1;
 	add_place(scope, profile, keep->profile);
 	keep->session = scope->request->name.text;
-	keep->is_kept = persist->number == PERSIST_TASK && plan_can_keep(scope->plan);
+	keep->is_kept = persist->number == PLAN_PERSIST_TASK && plan_can_keep(scope->plan);
 	keep->lease_ms = lease->number;
 	return 0;
 }

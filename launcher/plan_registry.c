@@ -89,20 +89,28 @@ built_in_path(const struct host *host, const struct place *place)
 	return hl_path_normalise(run, place->otherwise);
 }
 
-/* A command could put a program there, which would be run out of its sandbox. */
+/* Where a command could put a program, which would be run out of its sandbox. hl-engine asks about
+ * these as well: it follows a program's links to where it is, which need not be in PATH. */
+static int
+add_shown(struct plan *plan, struct hl_err *err)
+{
+	for (size_t i = 0; i < plan->mounts_len; i++)
+		if (plan->mounts[i].is_writable && !plan->mounts[i].is_volume)
+			hl_strv_add(&plan->registry_shown, plan->mounts[i].src);
+	if (plan->home.src != NULL)
+		hl_strv_add(&plan->registry_shown, plan->home.src);
+	return hl_strv_check(&plan->registry_shown, "writable places", err);
+}
+
 static bool
 is_shown(const struct plan *plan, const char *dir)
 {
 	HL_AUTO_FREE char *settled = plan_path_settle(dir);
 
-	for (size_t i = 0; i < plan->mounts_len; i++) {
-		const struct plan_mount *mount = &plan->mounts[i];
-		if (settled == NULL || (mount->is_writable && !mount->is_volume &&
-					   hl_path_is_beneath(settled, mount->src)))
+	for (size_t i = 0; settled != NULL && i < plan->registry_shown.len; i++)
+		if (hl_path_is_beneath(settled, plan->registry_shown.v[i]))
 			return true;
-	}
-	return plan->home.src != NULL &&
-	       (settled == NULL || hl_path_is_beneath(settled, plan->home.src));
+	return settled == NULL;
 }
 
 static int
@@ -162,21 +170,11 @@ plan_registry_named(const struct host *host, struct hl_strv *ret_files, struct h
 	return hl_strv_check(ret_files, "files of credentials", err);
 }
 
-/* hl-engine follows a program's links to where it is, which need not be a directory of PATH. */
-static int
-add_shown(struct plan *plan, struct hl_err *err)
-{
-	for (size_t i = 0; i < plan->mounts_len; i++)
-		if (plan->mounts[i].is_writable && !plan->mounts[i].is_volume)
-			hl_strv_add(&plan->registry_shown, plan->mounts[i].src);
-	if (plan->home.src != NULL)
-		hl_strv_add(&plan->registry_shown, plan->home.src);
-	return hl_strv_check(&plan->registry_shown, "writable places", err);
-}
-
 int
 plan_registry_programs(const struct host *host, struct plan *plan, struct hl_err *err)
 {
+	if (plan_is_local(plan))
+		return 0; /* nothing is pulled */
 	if (add_shown(plan, err) != 0)
 		return -1;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(program_names); i++) {

@@ -91,8 +91,12 @@ settle_conflicts(struct run *run, struct hl_err *err)
 static int
 help_gap(const struct control_gap *gap, const char *name, struct hl_err *err)
 {
-	bool is_limit = strncmp(name, "limits.", 7) == 0;
+	bool is_limit = strncmp(name, "limits.", 7) == 0 && gap->control != CONTROL_LIMIT_DISK;
 
+	if (gap->control == CONTROL_LIMIT_DISK)
+		return hl_err_help(err,
+		    "give the engine a storage driver with quotas (overlay2 on xfs with pquota, btrfs, zfs), or let the policy say degrade: {allow: [%s]} to go without",
+		    name);
 	if (is_limit || gap->control == CONTROL_LANDLOCK)
 		return hl_err_help(err, "%slet the policy say degrade: {allow: [%s]} to go without",
 		    is_limit ? "give the caller a control group (see POLICY.md), or " : "", name);
