@@ -242,7 +242,13 @@ is "does not start it" "$(ls "$TMP/started" 2>/dev/null)" ''
 # What is remembered so is asked, where it is a socket.
 rm "$TMP/was-a-socket"
 python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$TMP/was-a-socket"
-status_is "a socket in its place is asked (sibling)" 125 as root "$LAUNCH" gc
+out=$(as root timeout 60 "$LAUNCH" gc 2>&1)
+is "a socket in its place is asked (sibling)" $? 69
 like "and answers nothing" "$out" "was-a-socket"
 rm "$TMP/was-a-socket"
+# Nor can one be asked that is not there, and it may keep a container of the name.
+run --name gone -c true || fail "a session of that name"
+out=$(as root timeout 30 "$LAUNCH" stop gone 2>&1)
+is "stop with an engine that was used from here and is gone" $? 69
+like "says what may be kept" "$out" "was-a-socket.*may keep a container of session 'gone'.*HLB-40"
 done_testing
