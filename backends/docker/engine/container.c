@@ -39,6 +39,26 @@ take_warnings(const json_t *object, struct hl_strv *warnings)
 	}
 }
 
+json_t *
+container_look(struct engine *engine, const char *key, long *ret_status, struct hl_err *err)
+{
+	char path[160];
+	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
+	struct api_reply reply = { 0 };
+	json_t *object = NULL;
+
+	snprintf(path, sizeof(path), "/containers/%s/json", key);
+	if (api_call(engine, &request, &reply, err) < 0)
+		return NULL;
+	*ret_status = reply.status;
+	if (reply.status == 200)
+		object = inspect_parse(&reply.body, "container", err);
+	else
+		api_refused(&reply, err, HLB_51, "the engine cannot look at the container");
+	hl_buf_done(&reply.body);
+	return object;
+}
+
 /* What the engine really keeps, against what it was asked. */
 static int
 compare(struct engine *engine, const char *body, struct hl_err *err)
@@ -128,21 +148,12 @@ container_create(struct engine *engine, const char *name, const char *body,
 static uint32_t
 find_pid(struct engine *engine)
 {
-	char path[128];
-	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
-	struct api_reply reply = { 0 };
 	struct hl_err ignored = { 0 };
-	uint64_t pid = 0;
+	long status = 0;
+	json_t *object = container_look(engine, engine->container, &status, &ignored);
+	uint64_t pid = inspect_u64(object, "State.Pid");
 
-	snprintf(path, sizeof(path), "/containers/%s/json", engine->container);
-	if (api_call(engine, &request, &reply, &ignored) < 0)
-		return 0;
-	json_t *object =
-	    reply.status == 200 ? inspect_parse(&reply.body, "container", &ignored) : NULL;
-	if (object != NULL)
-		pid = inspect_u64(object, "State.Pid");
 	json_decref(object);
-	hl_buf_done(&reply.body);
 	return pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
 
@@ -174,10 +185,10 @@ container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err)
 	return status;
 }
 
-static void
-nap_ms(long ms)
+void
+container_nap(void)
 {
-	struct timespec time = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+	struct timespec time = { .tv_nsec = CONTAINER_NAP_MS * 1000000L };
 
 	nanosleep(&time, NULL);
 }
@@ -204,7 +215,7 @@ container_remove_by(struct engine *engine, const char *key, bool is_forced, stru
 		hl_buf_done(&reply.body);
 		if (status == 204 || status == 404)
 			return 0;
-		nap_ms(100);
+		container_nap();
 	}
 	return hl_err_wrap(err, "container '%s'", key);
 }
@@ -229,27 +240,16 @@ int
 container_remove_named(struct engine *engine, const struct container_named *named,
     struct hl_err *err)
 {
-	char path[160];
-	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
-	struct api_reply reply = { 0 };
-	bool is_ours = false;
+	long status = 0;
+	json_t *object = container_look(engine, named->name, &status, err);
+	const json_t *labels = inspect_member(object, "Config.Labels");
+	const char *run = json_string_value(json_object_get(labels, DOCKER_LABEL_RUN));
+	bool is_ours = run != NULL && strcmp(run, named->run) == 0;
+	bool is_there = object != NULL;
 
-	snprintf(path, sizeof(path), "/containers/%s/json", named->name);
-	if (api_call(engine, &request, &reply, err) < 0)
-		return -1;
-	long status = reply.status;
-	if (status == 200) {
-		json_t *object = inspect_parse(&reply.body, "container", err);
-		const json_t *labels =
-		    object != NULL ? inspect_member(object, "Config.Labels") : NULL;
-		const json_t *label = json_object_get(labels, DOCKER_LABEL_RUN);
-		is_ours =
-		    json_is_string(label) && strcmp(json_string_value(label), named->run) == 0;
-		json_decref(object);
-	}
-	hl_buf_done(&reply.body);
-	if (status == 404)
-		return 0;
+	json_decref(object);
+	if (!is_there)
+		return status == 404 ? 0 : -1;
 	if (!is_ours)
 		return hl_err_set(err, HLB_56, "container '%s' is not of this run", named->name);
 	return container_remove_by(engine, named->name, named->is_forced, err);
@@ -266,23 +266,16 @@ container_await(struct engine *engine)
 static void
 ask_for_oom(struct engine *engine, struct container_end *end)
 {
-	char path[128];
-	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
-	struct api_reply reply = { 0 };
 	struct hl_err ignored = { 0 };
+	long status = 0;
+	json_t *object = container_look(engine, engine->container, &status, &ignored);
+	const char *error = inspect_string(object, "State.Error", 65536);
 
-	snprintf(path, sizeof(path), "/containers/%s/json", engine->container);
-	if (api_call(engine, &request, &reply, &ignored) < 0)
-		return;
-	json_t *object =
-	    reply.status == 200 ? inspect_parse(&reply.body, "container", &ignored) : NULL;
-	if (object != NULL && inspect_bool(object, "State.OOMKilled"))
+	if (inspect_bool(object, "State.OOMKilled"))
 		end->flags |= ENGINE_END_OOM;
-	const char *error = object != NULL ? inspect_string(object, "State.Error", 65536) : NULL;
 	if (error != NULL)
 		api_safe_text(error, strlen(error), end->daemon_error);
 	json_decref(object);
-	hl_buf_done(&reply.body);
 }
 
 void

@@ -195,6 +195,16 @@ struct image_want {
 int image_open(struct engine *engine, const struct image_want *want, struct image_facts *ret_facts,
     struct hl_err *err) HL_MUST_CHECK;
 
+enum {
+	CONTAINER_NAP_MS = 100
+};
+
+/* What the engine says of one, by name or id: the caller's. NULL: status is 404 when there is none,
+ * 0 when no answer came. */
+json_t *container_look(struct engine *engine, const char *key, long *ret_status,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Before the engine is asked again. */
+void container_nap(void);
 int container_create(struct engine *engine, const char *name, const char *body,
     struct hl_strv *ret_warnings, struct hl_err *err) HL_MUST_CHECK;
 int container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err) HL_MUST_CHECK;
@@ -229,7 +239,6 @@ enum {
 	KEPT_PART_MAX = 96
 };
 
-json_t *kept_look(struct engine *engine, const char *key, long *ret_status, struct hl_err *err);
 /* One that is not ours is HLB-50; one of ours that is not what body asks is removed. */
 int kept_find(struct engine *engine, const char *name, const char *body,
     struct kept_found *ret_found, struct hl_err *err) HL_MUST_CHECK;

@@ -15,30 +15,9 @@
 #include "base/banned.h"
 
 enum {
-	STOP_TRIES = 50, /* times NAP_MS */
-	NAP_MS = 100,
+	STOP_TRIES = 50, /* times CONTAINER_NAP_MS */
 	KILL_WAIT_MS = 3000
 };
-
-json_t *
-kept_look(struct engine *engine, const char *key, long *ret_status, struct hl_err *err)
-{
-	char path[160];
-	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
-	struct api_reply reply = { 0 };
-	json_t *object = NULL;
-
-	snprintf(path, sizeof(path), "/containers/%s/json", key);
-	if (api_call(engine, &request, &reply, err) < 0)
-		return NULL;
-	*ret_status = reply.status;
-	if (reply.status == 200)
-		object = inspect_parse(&reply.body, "container", err);
-	else
-		api_refused(&reply, err, HLB_51, "the engine cannot look at the container");
-	hl_buf_done(&reply.body);
-	return object;
-}
 
 static bool
 is_running(const json_t *object)
@@ -146,14 +125,6 @@ compare(json_t *asked, const json_t *kept, char why[ENGINE_TEXT_MAX])
  * Stopped
  */
 static void
-nap(void)
-{
-	struct timespec time = { .tv_nsec = NAP_MS * 1000000L };
-
-	nanosleep(&time, NULL);
-}
-
-static void
 send_kill(struct engine *engine, const char *key)
 {
 	char path[160];
@@ -176,9 +147,9 @@ wait_for_end(struct engine *engine, const char *id, json_t *object, struct hl_er
 	for (int i = 0; object != NULL && is_running(object) && i < 2 * STOP_TRIES; i++) {
 		if (i == STOP_TRIES)
 			send_kill(engine, id);
-		nap();
+		container_nap();
 		json_decref(object);
-		object = kept_look(engine, id, &status, err);
+		object = container_look(engine, id, &status, err);
 	}
 	return object;
 }
@@ -190,7 +161,7 @@ kept_leave(struct engine *engine)
 	long status = 0;
 
 	container_await(engine);
-	json_t *object = kept_look(engine, engine->container, &status, &ignored);
+	json_t *object = container_look(engine, engine->container, &status, &ignored);
 	if (object != NULL && is_running(object)) {
 		send_kill(engine, engine->container);
 		if (engine->is_waiting)
@@ -271,7 +242,7 @@ kept_find(struct engine *engine, const char *name, const char *body, struct kept
 	finding.asked = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
 	if (finding.asked == NULL)
 		return hl_err_set(err, HLI_02, "the request for the engine is not JSON");
-	finding.kept = kept_look(engine, name, &http, err);
+	finding.kept = container_look(engine, name, &http, err);
 	if (http == 404)
 		status = 0;
 	else if (finding.kept != NULL && !is_ours(finding.asked, finding.kept))
@@ -361,7 +332,7 @@ kept_since(struct engine *engine, const char *id)
 {
 	struct hl_err ignored = { 0 };
 	long status = 0;
-	json_t *object = kept_look(engine, id, &status, &ignored);
+	json_t *object = container_look(engine, id, &status, &ignored);
 	const char *path = is_running(object) ? "State.StartedAt" : "State.FinishedAt";
 	const char *text = inspect_string(object, path, 64);
 	uint64_t since = text != NULL ? kept_time(text) : 0;

@@ -147,7 +147,7 @@ look_and_compare(struct engine *engine, const json_t *kept, char part[KEPT_PART_
     struct hl_err *err)
 {
 	long status = 0;
-	json_t *twin = kept_look(engine, engine->container, &status, err);
+	json_t *twin = container_look(engine, engine->container, &status, err);
 	json_t *copy = twin != NULL ? json_deep_copy(kept) : NULL;
 
 	if (copy != NULL)
