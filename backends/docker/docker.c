@@ -35,7 +35,7 @@ struct docker_run {
 	char *helper_path, *endpoint, *oom_file;
 	bool is_create_asked;
 	uint64_t memory; /* for the message, 0 = no limit */
-	bool is_kept;
+	bool stays;      /* kept, and not discarded */
 };
 
 static void
@@ -287,7 +287,7 @@ run_new(const struct plan *plan, struct hl_err *err)
 	run->early = plan->early;
 	docker_container_name(plan, run->name);
 	memcpy(run->run_id, plan->run_id, sizeof(run->run_id));
-	run->is_kept = plan->keep.is_kept;
+	run->stays = plan->keep.is_kept;
 	/* One that is not there is told by what starts it. */
 	run->helper_path = strdup(plan->helper_path != NULL ? plan->helper_path : "");
 	run->endpoint = strdup(plan->endpoint);
@@ -409,16 +409,17 @@ put_diagnosis(struct hl_buf *out, const struct docker_end *end)
 static int
 judge_end(const struct docker_run *run, const struct docker_end *end, struct hl_err *err)
 {
+	const char *left = run->stays ? "may still run" : "may be left";
+	bool is_over = (end->flags & ENGINE_END_REMOVED) != 0;
 	struct hl_buf diagnosis, size;
 	int status = 0;
 
 	if ((end->flags & ENGINE_END_VANISHED) != 0)
-		return hl_err_set(err, HLB_54, "the engine ended while container '%s' ran%s",
-		    run->name,
-		    (end->flags & ENGINE_END_REMOVED) != 0 ? "" : "; the container may be left");
-	if ((end->flags & ENGINE_END_REMOVED) == 0)
-		return hl_err_set(err, HLB_56, "container '%s' may be left: %s", run->name,
-		    end->why);
+		return hl_err_set(err, HLB_54, "the engine ended while container '%s' ran%s%s",
+		    run->name, is_over ? "" : "; the container ", is_over ? "" : left);
+	if (!is_over)
+		return hl_err_set(err, HLB_56, "container '%s' %s: %s", run->name,
+		    run->stays ? "is not stopped" : left, end->why);
 	if ((end->flags & ENGINE_END_BAD_STREAM) != 0)
 		return hl_err_set(err, HLB_43, "the engine's stream of the container is malformed");
 	put_diagnosis(&diagnosis, end);
@@ -451,11 +452,11 @@ docker_stop(struct sandbox *sandbox, struct hl_err *err)
 		(void)shutdown(sandbox->stream,
 		    SHUT_RDWR); /* the runner ends when its stream does */
 	int status = docker_helper_stop(&run->early->helper, sandbox->is_discarded, &end, err);
-	bool stays = run->is_kept && !sandbox->is_discarded;
+	run->stays = run->stays && !sandbox->is_discarded;
 	if (status == 0) {
 		end.flags |= has_oom ? ENGINE_END_OOM : 0;
 		status = judge_end(run, &end, err);
-	} else if (run->early->helper.peer.is_broken && !stays) {
+	} else if (run->early->helper.peer.is_broken && !run->stays) {
 		remove_after_all(run, err);
 	}
 	run_free(run);

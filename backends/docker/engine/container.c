@@ -229,8 +229,10 @@ container_remove(struct engine *engine, struct hl_err *err)
 	if (engine->relay.attach >= 0)
 		shutdown(engine->relay.attach, SHUT_RDWR);
 	if (engine->stays)
-		kept_leave(engine);
-	else if (container_remove_by(engine, engine->container, true, err) < 0)
+		container_await(engine);
+	int status = engine->stays ? kept_end(engine, engine->container, err)
+				   : container_remove_by(engine, engine->container, true, err);
+	if (status < 0)
 		return -1;
 	engine->may_exist = false;
 	return 0;

@@ -242,8 +242,9 @@ enum {
 /* One that is not ours is HLB-50; one of ours that is not what body asks is removed. */
 int kept_find(struct engine *engine, const char *name, const char *body,
     struct kept_found *ret_found, struct hl_err *err) HL_MUST_CHECK;
-/* Ends what runs in it. */
-void kept_leave(struct engine *engine);
+/* Ends what runs in it, by name or id. Fails unless the engine says that nothing does, or that it
+ * is gone. */
+int kept_end(struct engine *engine, const char *key, struct hl_err *err) HL_MUST_CHECK;
 /* When it ended, or began when it runs, in seconds; 0 = not known. */
 uint64_t kept_since(struct engine *engine, const char *id);
 /* "2026-11-30T08:56:01.5Z", or with an offset; 0 = not one, or before 1970. */

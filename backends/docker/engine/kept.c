@@ -124,17 +124,21 @@ compare(json_t *asked, const json_t *kept, char why[ENGINE_TEXT_MAX])
 /* ------------------------------------------------------------------------------------------------
  * Stopped
  */
-static void
-send_kill(struct engine *engine, const char *key)
+static int
+send_kill(struct engine *engine, const char *key, struct hl_err *err)
 {
 	char path[160];
 	struct api_request request = { .method = "POST", .path = path, .timeout_ms = API_START_MS };
 	struct api_reply reply = { 0 };
-	struct hl_err ignored = { 0 };
+	int status = 0;
 
 	snprintf(path, sizeof(path), "/containers/%s/kill", key);
-	if (api_call(engine, &request, &reply, &ignored) == 0)
-		hl_buf_done(&reply.body);
+	if (api_call(engine, &request, &reply, err) < 0)
+		return -1;
+	if (reply.status != 204)
+		status = api_refused(&reply, err, HLB_56, "the engine refused to kill it");
+	hl_buf_done(&reply.body);
+	return status;
 }
 
 /* Whoever used it before may be gone just now, and what runs in it ends with its stream; what does
@@ -142,11 +146,12 @@ send_kill(struct engine *engine, const char *key)
 static json_t *
 wait_for_end(struct engine *engine, const char *id, json_t *object, struct hl_err *err)
 {
+	struct hl_err ignored = { 0 }; /* what it does is seen */
 	long status = 0;
 
 	for (int i = 0; object != NULL && is_running(object) && i < 2 * STOP_TRIES; i++) {
 		if (i == STOP_TRIES)
-			send_kill(engine, id);
+			(void)send_kill(engine, id, &ignored);
 		container_nap();
 		json_decref(object);
 		object = container_look(engine, id, &status, err);
@@ -154,20 +159,50 @@ wait_for_end(struct engine *engine, const char *id, json_t *object, struct hl_er
 	return object;
 }
 
-void
-kept_leave(struct engine *engine)
-{
-	struct hl_err ignored = { 0 };
-	long status = 0;
+enum fate {
+	FATE_OVER,
+	FATE_RUNS,
+	FATE_UNKNOWN
+};
 
-	container_await(engine);
-	json_t *object = container_look(engine, engine->container, &status, &ignored);
-	if (object != NULL && is_running(object)) {
-		send_kill(engine, engine->container);
-		if (engine->is_waiting)
-			relay_run(engine, KILL_WAIT_MS);
-	}
+static enum fate
+ask_fate(struct engine *engine, const char *key, struct hl_err *err)
+{
+	long status = 0;
+	json_t *object = container_look(engine, key, &status, err);
+	enum fate fate = FATE_UNKNOWN;
+
+	if (object != NULL)
+		fate = is_running(object) ? FATE_RUNS : FATE_OVER;
+	else if (status == 404)
+		fate = FATE_OVER;
 	json_decref(object);
+	return fate;
+}
+
+/* An engine that tells nothing is still asked to kill; a kill that is refused may come too late. So
+ * it is the last look that counts. */
+int
+kept_end(struct engine *engine, const char *key, struct hl_err *err)
+{
+	struct hl_err refusal = { 0 };
+	enum fate fate = ask_fate(engine, key, err);
+
+	if (fate == FATE_OVER)
+		return 0;
+	bool is_sent = send_kill(engine, key, &refusal) == 0;
+	const uint64_t end_ms = hl_now_mono_ms() + KILL_WAIT_MS;
+	if (engine->is_waiting)
+		relay_run(engine, KILL_WAIT_MS);
+	while ((fate = ask_fate(engine, key, err)) == FATE_RUNS && hl_now_mono_ms() < end_ms)
+		container_nap();
+	if (fate == FATE_OVER)
+		return 0;
+	if (fate == FATE_RUNS && is_sent)
+		hl_err_set(err, HLB_56, "it was killed and has not ended");
+	else if (fate == FATE_RUNS)
+		*err = refusal;
+	return hl_err_wrap(err, "the container may still run");
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ enum {
 enum special {
 	ANSWER,
 	ANSWER_ONCE, /* the first time that any rule of this kind fits */
+	UNTIL_KILL,  /* of a container, while nobody asked for its end */
 	LATER,
 	HANG,
 	HANG_UP,
@@ -191,6 +192,7 @@ static const struct usual usual[] = {
 	{ "-01ARZ3NDEKTSV4RRFFQ69G5FA", "201 Created", "{\"Id\":\"" TWIN "\",\"Warnings\":[]}" },
 	{ "/containers/create", "201 Created", "{\"Id\":\"" ID "\",\"Warnings\":[]}" },
 	{ "/start", "204 No Content", "" },
+	{ "/kill", "204 No Content", "" },
 	{ "DELETE ", "204 No Content", "" },
 };
 
@@ -233,20 +235,23 @@ static void
 serve(int fd, const struct rule *rules, int log)
 {
 	static char request[REQUEST_MAX];
-	static bool has_answered_once;
+	static bool has_answered_once, has_killed;
 
 	if (!hear(fd, request))
 		return;
 	request[strcspn(request, "\r")] = '\0';
 	bool is_create = strstr(request, "/containers/create") != NULL;
 	dprintf(log, "%s\n%s\n", request, is_create ? container_body : "");
+	has_killed = has_killed || strstr(request, "/kill ") != NULL;
 	for (; rules->request != NULL; rules++) {
 		if (strstr(request, rules->request) == NULL ||
-		    (rules->special == ANSWER_ONCE && has_answered_once))
+		    (rules->special == ANSWER_ONCE && has_answered_once) ||
+		    (rules->special == UNTIL_KILL && has_killed))
 			continue;
 		switch (rules->special) {
 		case ANSWER:
 		case ANSWER_ONCE:
+		case UNTIL_KILL:
 			has_answered_once = has_answered_once || rules->special == ANSWER_ONCE;
 			say(fd, rules->answer, strlen(rules->answer));
 			break;
@@ -372,8 +377,13 @@ change_daemon(struct fixture *f, const struct rule *rules)
 	end_daemon(f);
 	unlink(f->log);
 	f->daemon = fork();
-	if (f->daemon == 0)
-		run_daemon(f->listener, rules, f->log);
+	if (f->daemon != 0)
+		return;
+	/* A helper's end of a socket that is kept open here would keep the helper. */
+	for (int fd = 3; fd < 256; fd++)
+		if (fd != f->listener)
+			close(fd);
+	run_daemon(f->listener, rules, f->log);
 }
 
 /* One that was started just now, on a socket of its own. */
