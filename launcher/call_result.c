@@ -155,7 +155,6 @@ served_put_result(struct hl_json *json, const struct call *call, bool has_output
 		[RUNNER_STATE_LOST] = "lost",
 	};
 	const struct session_result *result = call->result;
-	const struct control_gaps *gaps = &call->serve->run->gaps;
 
 	hl_json_object(json);
 	hl_json_key(json, "how");
@@ -179,11 +178,7 @@ served_put_result(struct hl_json *json, const struct call *call, bool has_output
 	hl_json_bool(json, result->has_left);
 	hl_json_key(json, "started");
 	hl_json_bool(json, result->was_started);
-	hl_json_key(json, "degraded");
-	hl_json_array(json);
-	for (size_t i = 0; i < gaps->len; i++)
-		hl_json_string(json, control_info(gaps->items[i].control)->name);
-	hl_json_end_array(json);
+	result_put_controls(json, call->serve->run);
 	result_put_error(json, &result->err);
 	hl_json_end_object(json);
 }

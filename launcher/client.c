@@ -334,6 +334,10 @@ take_result(struct client *client, const json_t *object, struct hl_err *err)
 	if (json_is_object(error))
 		take_error(error, json_string_value(json_object_get(error, "message")),
 		    &result->err);
+	/* Without a name the run is our own. */
+	if (client->run->request->name.text != NULL &&
+	    result_take_controls(client->run, object, err) != 0)
+		return -1;
 	client->has_answer = true;
 	hl_loop_stop(client->loop);
 	return 0;

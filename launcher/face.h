@@ -39,6 +39,9 @@ struct client_ask {
 int client_run(struct run *run, struct hl_loop *loop, int fd, const struct client_ask *ask,
     struct hl_err *err) HL_MUST_CHECK;
 
+/* result.c: what a result says of the session's controls becomes what is said of the run. */
+int result_take_controls(struct run *run, const json_t *object, struct hl_err *err) HL_MUST_CHECK;
+
 /* term.c: the terminal on standard input. Restored on every way out, also by a fatal signal. */
 int term_raw(struct hl_err *err) HL_MUST_CHECK;
 void term_restore(void);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/serve.h"
+#include "launcher/face.h"
 
 #include "base/banned.h"
 
@@ -54,13 +54,20 @@ result_put_error(struct hl_json *json, const struct hl_err *err)
 	hl_json_end_object(json);
 }
 
-static void
-put_lists(struct hl_json *json, const struct run *run)
-{
-	static const char *const limits[PLAN_LIMIT_MAX] = { "limits.wall", "limits.cpus",
-		"limits.memory", "limits.pids", "limits.files", "limits.shm", "limits.disk",
-		"limits.output" };
+static const char *const limit_names[PLAN_LIMIT_MAX] = {
+	[PLAN_LIMIT_WALL] = "limits.wall",
+	[PLAN_LIMIT_CPUS] = "limits.cpus",
+	[PLAN_LIMIT_MEMORY] = "limits.memory",
+	[PLAN_LIMIT_PIDS] = "limits.pids",
+	[PLAN_LIMIT_FILES] = "limits.files",
+	[PLAN_LIMIT_SHM] = "limits.shm",
+	[PLAN_LIMIT_DISK] = "limits.disk",
+	[PLAN_LIMIT_OUTPUT] = "limits.output",
+};
 
+void
+result_put_controls(struct hl_json *json, const struct run *run)
+{
 	hl_json_key(json, "degraded");
 	hl_json_array(json);
 	for (size_t i = 0; i < run->gaps.len; i++)
@@ -70,10 +77,54 @@ put_lists(struct hl_json *json, const struct run *run)
 	hl_json_array(json);
 	for (unsigned i = 0; i < PLAN_LIMIT_MAX; i++)
 		if (run->sandbox.limits_applied & (1U << i))
-			hl_json_string(json, limits[i]);
+			hl_json_string(json, limit_names[i]);
 	hl_json_end_array(json);
-	hl_json_key(json, "conflicts");
-	hl_json_u64(json, run->conflicts.len);
+}
+
+static void
+take_degraded(struct run *run, const char *name)
+{
+	for (unsigned i = 0; i < CONTROL_MAX; i++)
+		if (strcmp(control_info((enum control)i)->name, name) == 0 &&
+		    control_gaps_find(&run->gaps, (enum control)i) == NULL &&
+		    run->gaps.len < CONTROL_GAPS_MAX)
+			control_gaps_add(&run->gaps, (enum control)i, true, "");
+}
+
+static void
+take_limit(struct run *run, const char *name)
+{
+	for (unsigned i = 0; i < PLAN_LIMIT_MAX; i++)
+		if (strcmp(limit_names[i], name) == 0)
+			run->sandbox.limits_applied |= 1U << i;
+}
+
+static int
+take_names(struct run *run, const json_t *list, void (*take)(struct run *, const char *),
+    const char *what, struct hl_err *err)
+{
+	if (!json_is_array(list))
+		return hl_err_set(err, HLI_02, "a result without the list '%s'", what);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+		if (name == NULL)
+			return hl_err_set(err, HLI_02, "'%s' has what is no name", what);
+		take(run, name);
+	}
+	return 0;
+}
+
+int
+result_take_controls(struct run *run, const json_t *object, struct hl_err *err)
+{
+	/* Of the one that made the sandbox; what we found by looking ourselves is in it. */
+	run->gaps.len = 0;
+	run->sandbox.limits_applied = 0;
+	if (take_names(run, json_object_get(object, "degraded"), take_degraded, "degraded", err) !=
+	    0)
+		return -1;
+	return take_names(run, json_object_get(object, "limits_applied"), take_limit,
+	    "limits_applied", err);
 }
 
 void
@@ -114,7 +165,9 @@ result_write(struct run *run)
 	hl_json_u64(&json, result->system_us);
 	hl_json_key(&json, "max_rss_kib");
 	hl_json_u64(&json, result->max_rss_kib);
-	put_lists(&json, run);
+	result_put_controls(&json, run);
+	hl_json_key(&json, "conflicts");
+	hl_json_u64(&json, run->conflicts.len);
 	hl_json_end_object(&json);
 	hl_buf_putc(&out, '\n');
 	if (out.failed || hl_write_full(run->result_fd, out.data, out.len) != 0)

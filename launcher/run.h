@@ -97,5 +97,7 @@ int result_open(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 void result_write(struct run *run);
 /* "error": {"code":..., "message":...}, or null. */
 void result_put_error(struct hl_json *json, const struct hl_err *err);
+/* "degraded": [control...], "limits_applied": [key...] */
+void result_put_controls(struct hl_json *json, const struct run *run);
 
 #endif

@@ -72,6 +72,7 @@ fill_config(struct serve *serve, struct session_config *config)
 		.env = &run->env,
 		.cwd = run->plan.cwd,
 		.umask = run->plan.umask,
+		.is_scoped = (run->lowered.confinement.flags & CONFINE_NO_NEW_PRIVS) != 0,
 		.rlimits = serve->limits.rlimits,
 		.rlimits_len = serve->limits.rlimits_len,
 		.wall_ms = wall->has ? wall->value : 0,

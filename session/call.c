@@ -303,7 +303,9 @@ fill_flags(const struct session_call *call, struct runner_spawn *spawn)
 		{ SESSION_CALL_PTY, RUNNER_SPAWN_PTY },
 	};
 
-	spawn->flags = RUNNER_SPAWN_LEAVE | RUNNER_SPAWN_SCOPED;
+	spawn->flags = RUNNER_SPAWN_LEAVE;
+	if (call->session->config.is_scoped)
+		spawn->flags |= RUNNER_SPAWN_SCOPED;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++)
 		if ((call->request.flags & rows[i].asked) != 0)
 			spawn->flags |= rows[i].spawn;

@@ -116,6 +116,9 @@ struct session_config {
 	struct sandbox *sandbox; /* stays the caller's; its stream is the session's until closed */
 	const struct hl_strv *env; /* the environment every call begins with */
 	const char *cwd;
+	/* No call can signal another one's processes. The kernel has that only with no_new_privs
+	 * (landlock_restrict_self(2)). */
+	bool is_scoped;
 	uint32_t umask;
 	const struct runner_rlimit *rlimits;
 	uint32_t rlimits_len;

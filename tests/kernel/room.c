@@ -55,6 +55,7 @@ room_enter_with(struct room *room, const struct session_config *extra)
 	struct hl_err err = { 0 };
 
 	memset(room, 0, sizeof(*room));
+	config.is_scoped = true;
 	launch_lock_full(&lock);
 	launch_start(&room->launch, 0);
 	room->sandbox = (struct sandbox){ .stream = room->launch.to, .pidfd = -1 };

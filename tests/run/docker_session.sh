@@ -48,6 +48,16 @@ is "each call has its beginning and its end in the log" \
 	"$((begun > 0)) $(grep -c '"ev":"call.end"' <<<"$log")" "1 $begun"
 status_is "the log is whole" 0 as root "$LAUNCH" audit verify
 
+# Without no_new_privs the kernel gives a call no signal scope of its own, and the session goes on without.
+free=$(docker_policy free <<'Y'
+level: open@1
+process: {user: "1000:1000", no_new_privs: false}
+Y
+)
+out=$({ echo '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"grep NoNewPrivs /proc/self/status"}}'; sleep 4; } |
+	as root timeout 60 "$LAUNCH" session -q --policy "$free" 2>&1)
+like "a call without no_new_privs" "$out" '"how":"exited".*"stdout":"NoNewPrivs:.u00090.u000a"'
+
 talk shell face_shell.py "$wide"
 status_is "shell: its named session ends" 0 as root timeout 30 "$LAUNCH" stop term
 is "shell: no container is left" "$(docker_ours)" ''

@@ -84,6 +84,7 @@ for caller in $CALLERS; do
 	as "$caller" timeout 20 "$LAUNCH" run -q --policy "$plain" --name one --result "$TMP/work.$caller/result" -c 'kill -9 $$'
 	is "$caller: status of a signal" $? 137
 	like "$caller: --result of a session's call" "$(cat "$TMP/work.$caller/result")" '"how":"signaled","stage":"command","status":137'
+	like "$caller: with the limits of its sandbox" "$(cat "$TMP/work.$caller/result")" '"degraded":\[\],"limits_applied":\[[^]]*"limits.pids"'
 	is "$caller: --env of one call" "$(run --name one -e EXTRA=x -c 'echo $EXTRA'; run --name one -c 'echo ${EXTRA-none}')" $'x\nnone'
 	status_is "$caller: a protected name is refused at this door too (HLC-05)" 125 run --name one -e OPENAI_API_KEY -c true
 	{ echo '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"echo ${KEPT-none}"}}'; sleep 1; } |
@@ -231,6 +232,26 @@ for caller in $CALLERS; do
 	like "$caller: and its calls" "$log" '"ev":"call.start".*"argv":\["bash","-c","cd /tmp; export KEPT=7'
 	status_is "$caller: the log is whole" 0 as "$caller" "$LAUNCH" audit verify
 done
+
+# What the sandbox goes without is told by each call's result, also to who came later. An ordinary
+# caller has no control group here.
+soft=$(policy soft <<'Y'
+version: 1
+id: test/soft
+level: open@1
+backends: [local]
+limits: {memory: 256MiB}
+degrade: {allow: [limits.memory]}
+Y
+)
+caller=root
+[ "$(id -u)" != 0 ] || caller=user
+for who in maker comer; do
+	as $caller timeout 30 "$LAUNCH" run -q --policy "$soft" --name soft --result "$TMP/work.$caller/soft" -c true
+	like "$caller: a control that is missing is in the $who's result" "$(cat "$TMP/work.$caller/soft")" \
+		'"degraded":\["local.isolation","limits.memory"\],"limits_applied":\[\]'
+done
+as $caller timeout 30 "$LAUNCH" stop soft >/dev/null
 
 # --- gc: what an engine's socket has become is not started
 as root mkdir -p "$TMP/state.root/engines"

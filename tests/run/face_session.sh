@@ -36,7 +36,36 @@ process: {umask: "077"}
 Y
 )
 
+scrub=$(policy scrub <<'Y'
+version: 1
+id: test/scrub
+level: open@1
+backends: [local]
+Y
+)
+# Two calls at once of one session: can the second one end what the first one runs?
+cat >"$TMP/two.in" <<'J'
+{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"export KEPT=7; cd /"}}
+{"jsonrpc":"2.0","id":2,"method":"exec","params":{"command":"setsid sleep 86421 & exec sleep 86421","timeout":"4s"}}
+{"jsonrpc":"2.0","id":3,"method":"exec","params":{"command":"sleep 1; echo $KEPT $PWD; pkill -fx 'sleep 86421'; echo $?"}}
+J
+
 for caller in $CALLERS; do
+	# Without no_new_privs, which is scrub, the kernel gives a call no signal scope.
+	for policy in "$scrub" "$plain"; do
+		{ sed -n 1p "$TMP/two.in"; sleep 1; sed 1d "$TMP/two.in"; sleep 5; } |
+			as "$caller" timeout 30 "$LAUNCH" session -q --policy "$policy" >"$TMP/two.out" 2>/dev/null
+		kind=$(basename "$policy" .yaml)
+		third=$(grep '"id":3,' "$TMP/two.out")
+		like "$caller: $kind: a call has the state of the one before" "$third" '"stdout":"7 /.u000a[01].u000a"'
+		if [ "$kind" = scrub ]; then
+			like "$caller: scrub: and can end another call's processes (sibling)" "$third" 'u000a0.u000a"'
+		else
+			like "$caller: $kind: and cannot end another call's processes" "$third" 'u000a1.u000a"'
+			like "$caller: $kind: which its timeout does" "$(grep '"id":2,' "$TMP/two.out")" '"how":"timed_out"'
+		fi
+		if pgrep -fx "sleep 86421" >/dev/null; then fail "$caller: $kind: nothing is left"; else pass "$caller: $kind: nothing is left"; fi
+	done
 	out=$(as "$caller" timeout 20 "$LAUNCH" session -q --policy "$masked" \
 		<<<'{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"umask; umask 000"}}
 {"jsonrpc":"2.0","id":2,"method":"exec","params":{"command":"umask"}}

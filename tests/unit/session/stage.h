@@ -124,6 +124,7 @@ static void
 open_stage(struct stage *stage)
 {
 	struct session_config config = { .on_ready = on_ready,
+		.is_scoped = true,
 		.on_closed = on_closed,
 		.context = stage,
 		.output_bytes = 1000 };
