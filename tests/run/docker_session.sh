@@ -16,7 +16,7 @@ docker_begin
 
 mkdir -p "$TMP/work.root"
 chmod 777 "$TMP/work.root"
-python_files run/face_session.py run/face_shell.py
+python_files run/face_session.py run/face_shell.py run/face_levels.py
 
 plain=$(docker_policy plain <<'Y'
 level: baseline@1
@@ -48,15 +48,25 @@ is "each call has its beginning and its end in the log" \
 	"$((begun > 0)) $(grep -c '"ev":"call.end"' <<<"$log")" "1 $begun"
 status_is "the log is whole" 0 as root "$LAUNCH" audit verify
 
-# Without no_new_privs the kernel gives a call no signal scope of its own, and the session goes on without.
-free=$(docker_policy free <<'Y'
-level: open@1
-process: {user: "1000:1000", no_new_privs: false}
+# Every face at the other levels, one of them without no_new_privs: there the kernel gives a call no signal scope.
+image_id=$(docker_cli image inspect --format '{{.Id}}' hl-test:1)
+image_id=${image_id#sha256:}
+for level in open hermes restricted; do
+	file=$(policy "level-$level" <<Y
+version: 1
+id: test/level-$level
+level: $level@1
+backends: [$ENGINE]
+docker: {endpoint: $docker_socket}
+image: {default: "sha256:$image_id", digest: true, pull: never}
+process: {user: "1000:1000", no_new_privs: $([ $level = open ] && echo false || echo true)}
+env: {set: {LEVEL: "$level"}}
 Y
-)
-out=$({ echo '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"grep NoNewPrivs /proc/self/status"}}'; sleep 4; } |
-	as root timeout 60 "$LAUNCH" session -q --policy "$free" 2>&1)
-like "a call without no_new_privs" "$out" '"how":"exited".*"stdout":"NoNewPrivs:.u00090.u000a"'
+	)
+	PYTHONDONTWRITEBYTECODE=1 conversation "level" as root timeout 300 python3 "$TMP/py/run/face_levels.py" \
+		"$level" "$LAUNCH" "$file"
+	is "$level: no container is left" "$(docker_ours)" ''
+done
 
 talk shell face_shell.py "$wide"
 status_is "shell: its named session ends" 0 as root timeout 30 "$LAUNCH" stop term
