@@ -234,8 +234,7 @@ write_info(const struct keeper *keeper, struct hl_err *err)
 	hl_json_string(&json, now);
 	hl_json_key(&json, "backend");
 	hl_json_string(&json, keeper->run->backend->name);
-	hl_json_key(&json, "policy");
-	hl_json_string(&json, policy_effective_sha256(keeper->run->policy));
+	record_put_effective(&json, "policy", keeper->run->policy);
 	hl_json_key(&json, "directory");
 	hl_json_string(&json, keeper->run->host.cwd);
 	hl_json_end_object(&json);

@@ -54,8 +54,8 @@ enum {
 };
 
 struct request_items {
+	size_t len; /* on one page with the first of them */
 	struct request_item items[REQUEST_ITEMS_MAX];
-	size_t len;
 };
 
 /* args.c: the arguments, and where the kernel shows them. */

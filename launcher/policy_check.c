@@ -3,6 +3,7 @@
  * a continuous integration service.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "launcher/launcher.h"
@@ -241,18 +242,20 @@ begin(struct check *check, struct request_items *files, struct hl_err *err)
 int
 verb_policy_check(const struct request *request)
 {
-	static struct request_items files, one;
+	HL_AUTO_FREE struct request_items *files = calloc(1, sizeof(*files));
 	struct check check = { .request = request };
 	struct hl_err err = { 0 };
 
-	if (begin(&check, &files, &err) != 0)
+	int begun = files == NULL ? hl_err_oom(&err) : begin(&check, files, &err);
+	if (begun != 0)
 		return verb_fail(&err);
+	size_t alone = request->is_stack ? 0 : files->len;
 	if (request->is_stack)
-		check_stack(&check, &files);
-	for (size_t i = 0; !request->is_stack && i < files.len; i++) {
-		one.items[0] = files.items[i];
-		one.len = 1;
-		check_stack(&check, &one);
+		check_stack(&check, files);
+	files->len = 1;
+	for (size_t i = 0; i < alone; i++) {
+		files->items[0] = files->items[i];
+		check_stack(&check, files);
 	}
 	if (check.status != 0)
 		return check.status;

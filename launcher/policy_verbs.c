@@ -9,12 +9,11 @@
 
 #include "base/banned.h"
 
-/* Which files, and for whom. */
+/* Which files, and for whom; names holds the former. */
 static struct policy_load_request
-what_to_load(const struct request_items *files, const struct host *host)
+what_to_load(const struct request_items *files, const struct host *host,
+    const char *names[REQUEST_ITEMS_MAX])
 {
-	static const char *names[REQUEST_ITEMS_MAX];
-
 	for (size_t i = 0; i < files->len; i++)
 		names[i] = files->items[i].text;
 	return (struct policy_load_request){
@@ -47,7 +46,8 @@ int
 load_policy_alone(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err)
 {
-	struct policy_load_request what = what_to_load(files, host);
+	const char *names[REQUEST_ITEMS_MAX];
+	struct policy_load_request what = what_to_load(files, host, names);
 
 	return load(&what, ret_policy, findings, err);
 }
@@ -56,7 +56,8 @@ int
 load_policy_fragment(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err)
 {
-	struct policy_load_request what = what_to_load(files, host);
+	const char *names[REQUEST_ITEMS_MAX];
+	struct policy_load_request what = what_to_load(files, host, names);
 
 	what.is_fragment = true;
 	return load(&what, ret_policy, findings, err);
@@ -66,8 +67,10 @@ int
 load_policy_draft(const struct request_items *files, const struct host *host,
     struct policy **ret_policy, struct policy_findings *findings, struct hl_err *err)
 {
-	struct policy_load_request what = what_to_load(files, host);
+	const char *names[REQUEST_ITEMS_MAX];
+	struct policy_load_request what = what_to_load(files, host, names);
 
+	what.is_draft = true;
 	what.host_dir = host_policy_dir();
 	return load(&what, ret_policy, findings, err);
 }
@@ -76,7 +79,8 @@ int
 load_policy(const struct request_items *files, const struct host *host, struct policy **ret_policy,
     struct policy_findings *findings, struct hl_err *err)
 {
-	struct policy_load_request what = what_to_load(files, host);
+	const char *names[REQUEST_ITEMS_MAX];
+	struct policy_load_request what = what_to_load(files, host, names);
 
 	what.host_dir = host_policy_dir();
 	host_trust(host, &what);

@@ -162,6 +162,16 @@ put_layers(struct run *run, struct audit_record *record, struct hl_json *json, c
 	hl_json_end_array(json);
 }
 
+void
+record_put_effective(struct hl_json *json, const char *key, struct policy *policy)
+{
+	const char *digest = policy_effective_sha256(policy);
+
+	hl_json_member(json, key, digest);
+	/* Without memory for it there is none for what it stands in. */
+	json->out->failed = json->out->failed || digest == NULL;
+}
+
 static const char *
 mode_word(const struct policy *policy)
 {
@@ -177,8 +187,7 @@ record_policy_load(struct run *run, const struct policy_findings *findings, stru
 		return 0;
 	struct hl_json *json = audit_event(run->audit, AUDIT_POLICY_LOAD, &record);
 	put_layers(run, &record, json, "layers");
-	hl_json_key(json, "eff");
-	hl_json_string(json, policy_effective_sha256(run->policy));
+	record_put_effective(json, "eff", run->policy);
 	hl_json_key(json, "mode");
 	hl_json_string(json, mode_word(run->policy));
 	hl_json_key(json, "level");
@@ -333,8 +342,7 @@ put_identity(struct run *run, struct audit_record *record, struct hl_json *json)
 	hl_json_i64(json, getpid());
 	hl_json_end_object(json);
 	put_layers(run, record, json, "policy");
-	hl_json_key(json, "eff");
-	hl_json_string(json, policy_effective_sha256(run->policy));
+	record_put_effective(json, "eff", run->policy);
 	hl_json_key(json, "mode");
 	hl_json_string(json, mode_word(run->policy));
 	hl_json_key(json, "backend");

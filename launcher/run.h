@@ -82,6 +82,8 @@ int record_degraded(struct run *run, const struct control_gap *gap,
 int record_start(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_flush(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int record_sandbox(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+/* The digest of the policy as it is now. */
+void record_put_effective(struct hl_json *json, const char *key, struct policy *policy);
 /* The fields that the end of a run and of a call have in common. */
 void record_put_outcome(struct hl_json *json, const struct session_result *result,
     bool has_seen_output);

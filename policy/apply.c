@@ -190,14 +190,13 @@ apply_kind(struct policy *policy, enum policy_field field, const struct policy_c
 	return hl_err_set(err, HLI_02, "%s is not applied by text", policy_field_key(field));
 }
 
-static int
-finish(struct policy *policy, enum policy_field field, const struct hl_origin *origin,
-    struct hl_err *err)
+static void
+finish(struct policy *policy, enum policy_field field, const struct hl_origin *origin)
 {
 	policy->values[field].origin = *origin;
 	policy->values[field].is_explicit = true;
 	policy->states[field].origin = *origin;
-	return policy_seal_digest(policy, err);
+	policy->sha256[0] = '\0'; /* it was another policy's */
 }
 
 int
@@ -210,7 +209,8 @@ policy_apply(struct policy *policy, enum policy_field field, const struct policy
 	if (copy_origin(policy, change->origin, &own, err) != 0 ||
 	    apply_kind(policy, field, &kept, err) != 0)
 		return -1;
-	return finish(policy, field, &own, err);
+	finish(policy, field, &own);
+	return 0;
 }
 
 int
@@ -225,7 +225,8 @@ policy_apply_mount(struct policy *policy, const struct policy_mount *mount,
 	    copy_text(policy, mount->dst, &item.mount.dst, err) != 0 ||
 	    put_item(policy, POLICY_FS_MOUNTS, &item, false, err) != 0)
 		return -1;
-	return finish(policy, POLICY_FS_MOUNTS, &item.origin, err);
+	finish(policy, POLICY_FS_MOUNTS, &item.origin);
+	return 0;
 }
 
 int
@@ -240,7 +241,8 @@ policy_apply_tmpfs(struct policy *policy, const struct policy_tmpfs *tmpfs,
 	    copy_text(policy, tmpfs->dst, &item.tmpfs.dst, err) != 0 ||
 	    put_item(policy, POLICY_FS_TMPFS, &item, false, err) != 0)
 		return -1;
-	return finish(policy, POLICY_FS_TMPFS, &item.origin, err);
+	finish(policy, POLICY_FS_TMPFS, &item.origin);
+	return 0;
 }
 
 int
@@ -266,5 +268,6 @@ policy_withdraw(struct policy *policy, enum policy_field field, const char *text
 	}
 	value->items = left.v;
 	value->items_len = left.len;
-	return finish(policy, field, &own, err);
+	finish(policy, field, &own);
+	return 0;
 }

@@ -24,10 +24,10 @@ struct loaded {
 struct stack {
 	struct policy *policy;
 	struct policy_findings *findings;
-	struct loaded files[POLICY_LAYERS_MAX];
-	size_t len;
-	bool is_fragment;
+	bool is_fragment, is_draft;
 	int (*check_call)(const char *name, struct hl_err *err);
+	size_t len;
+	struct loaded files[POLICY_LAYERS_MAX]; /* at the end: of most no page is ever met */
 };
 
 static const char default_level[] = "restricted@1";
@@ -67,7 +67,8 @@ read_text(struct stack *stack, struct loaded *loaded, struct policy_findings *fi
 	int result;
 
 	policy_diag_init(&diag, findings, loaded->finding_name);
-	hl_sha256_text(loaded->source.bytes, loaded->source.len, loaded->read->row.sha256);
+	if (!stack->is_draft)
+		hl_sha256_text(loaded->source.bytes, loaded->source.len, loaded->read->row.sha256);
 	if (policy_source_init(&loaded->source, &diag, &is_text, err) != 0)
 		return -1;
 	result = is_text ? policy_yaml_load(&loaded->source, &stack->policy->arena, &diag,
@@ -317,6 +318,7 @@ load_stack(struct stack *stack, const struct policy_load_request *request, struc
 	int result = 0;
 
 	stack->is_fragment = request->is_fragment;
+	stack->is_draft = request->is_draft;
 	stack->check_call = request->check_call;
 	if (policy_file_list_find(request, &list, err) != 0)
 		return -1;

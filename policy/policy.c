@@ -39,9 +39,19 @@ policy_layer_at(const struct policy *policy, size_t i)
 }
 
 const char *
-policy_effective_sha256(const struct policy *policy)
+policy_effective_sha256(struct policy *policy)
 {
-	return policy->sha256;
+	struct hl_buf body;
+	struct hl_err ignored;
+
+	if (policy->sha256[0] != '\0')
+		return policy->sha256;
+	hl_buf_init(&body, (size_t)POLICY_FILE_MAX * 4);
+	bool is_good = policy_put_body(policy, POLICY_BODY_NAMES, &body, &ignored) == 0;
+	if (is_good)
+		hl_sha256_text(body.data, body.len, policy->sha256);
+	hl_buf_done_secret(&body);
+	return is_good ? policy->sha256 : NULL;
 }
 
 const char *

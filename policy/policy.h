@@ -176,6 +176,7 @@ struct policy_load_request {
 	uid_t caller;         /* real uid: who may own a policy file beside root */
 	const char *home;     /* for ~/.config/hermes-launch/policies, or NULL */
 	bool is_fragment;     /* to be compared, not run: what it requires may be missing */
+	bool is_draft;        /* to be judged, not run: no layer's sha256 is made */
 	/* Whether a name is a system call, of which this room knows nothing: 0, or -1 and what is
 	 * wrong with it. NULL: whatever looks like one. */
 	int (*check_call)(const char *name, struct hl_err *err);
@@ -233,14 +234,14 @@ struct policy_layer {
 	/* Names of the trusted keys whose signatures were checked, "a, b"; NULL = it counts as
 	 * unsigned, or nobody asked. */
 	const char *signer;
-	char sha256[HL_SHA256_HEX_SIZE];
+	char sha256[HL_SHA256_HEX_SIZE]; /* of its bytes; "" in a draft */
 };
 
 size_t policy_layers_len(const struct policy *policy);
 const struct policy_layer *policy_layer_at(const struct policy *policy, size_t i);
 /* SHA-256 of the canonical text of the effective policy, of env.set the names only: equal policies,
- * equal digests. */
-const char *policy_effective_sha256(const struct policy *policy);
+ * equal digests. Made when it is asked for, and good until the next change; NULL: no memory. */
+const char *policy_effective_sha256(struct policy *policy);
 /* Name of the strictest level in the stack, e.g. "restricted@1". */
 const char *policy_level(const struct policy *policy);
 

@@ -215,21 +215,6 @@ policy_settle(struct policy *policy, struct hl_err *err)
 		if (policy_settle_field(policy, (enum policy_field)i, err) != 0)
 			return -1;
 	}
-	return policy_seal_digest(policy, err);
-}
-
-int
-policy_seal_digest(struct policy *policy, struct hl_err *err)
-{
-	struct hl_buf body;
-
-	hl_buf_init(&body, (size_t)POLICY_FILE_MAX * 4);
-	if (policy_put_body(policy, POLICY_BODY_NAMES, &body, err) != 0) {
-		hl_buf_done_secret(&body);
-		return -1;
-	}
-	hl_sha256_text(body.data, body.len, policy->sha256);
-	hl_buf_done_secret(&body);
 	return 0;
 }
 

@@ -67,7 +67,7 @@ struct policy {
 	struct policy_value values[POLICY_FIELD_MAX];
 	const char *level;
 	bool has_trust; /* signatures were asked for */
-	char sha256[HL_SHA256_HEX_SIZE];
+	char sha256[HL_SHA256_HEX_SIZE]; /* "": not asked for since the last change */
 };
 
 /* The fold of one layer into all that came before. */
@@ -171,7 +171,6 @@ void policy_check_settled(const struct policy *policy, struct diag *diag,
 /* The layers that this one needs are there. */
 void policy_check_layers(const struct policy *policy, struct diag *diag,
     const struct policy_read *layer);
-int policy_seal_digest(struct policy *policy, struct hl_err *err) HL_MUST_CHECK;
 
 /* format.c */
 void policy_put_scalar(struct hl_buf *out, const char *text);
