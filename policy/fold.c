@@ -108,14 +108,14 @@ fold_home(struct policy_fold *f, enum policy_field field, const struct policy_gi
 			given->items.v[0].home.src != NULL &&
 			strcmp(old.src, given->items.v[0].home.src) != 0;
 	if (is_other)
-		policy_report_outside(f, field, given->at, HLP_20, &state->src_origin);
+		policy_report_outside(f, field, given->at, HLP_20, &f->policy->home_src_origin);
 	fold_number(f, field, given, state);
 	if (!given->has_default || given->items.len == 0)
 		return;
 	state->items = given->items;
 	struct policy_home_value *home = &state->items.v[0].home;
 	if (old.src == NULL && home->src != NULL)
-		state->src_origin = state->origin;
+		f->policy->home_src_origin = state->origin;
 	if (old.src != NULL)
 		home->src = old.src;
 	if (old.size < home->size)
@@ -147,31 +147,15 @@ fold_text(struct policy_fold *f, enum policy_field field, const struct policy_gi
 	}
 }
 
-static const struct policy_item *
-find_name(const struct policy_items *items, const char *name)
-{
-	for (size_t i = 0; i < items->len; i++) {
-		if (strcmp(items->v[i].name, name) == 0)
-			return &items->v[i];
-	}
-	return NULL;
-}
-
 /* Names of the environment are told, their values never. */
 static void
-fold_pair(struct policy_fold *f, const struct policy_item *item, struct policy_items *into)
+report_other_value(struct policy_fold *f, const struct policy_item *item,
+    const struct policy_item *old)
 {
-	const struct policy_item *old = find_name(into, item->name);
 	struct diag_at at = { item->origin.where.line, item->origin.where.column,
 		(uint32_t)strlen(item->name) };
 	char who[160];
 
-	if (old == NULL) {
-		into->v[into->len++] = *item;
-		return;
-	}
-	if (strcmp(old->text, item->text) == 0)
-		return;
 	describe(&old->origin, who, sizeof(who));
 	policy_diag_error(f->diag, HLP_20, at, "env.set %.60s is decided by %s", item->name, who);
 	policy_diag_other(f->diag, old->origin.where, "decided here");
@@ -180,21 +164,33 @@ fold_pair(struct policy_fold *f, const struct policy_item *item, struct policy_i
 static void
 fold_map(struct policy_fold *f, const struct policy_given *given, struct policy_state *state)
 {
-	struct policy_items all = { .len = 0 };
+	size_t room = state->items.len + given->items.len;
+	struct policy_items all = { 0 };
+	struct policy_seen seen;
 
-	all.v = policy_arena_array(&f->policy->arena, state->items.len + given->items.len,
-	    sizeof(*all.v));
-	if (all.v == NULL) {
+	state->has_default = true;
+	state->origin = policy_origin(f->layer, given->at);
+	/* Of one file no name is there twice. */
+	if (state->items.len == 0) {
+		state->items = given->items;
+		return;
+	}
+	all.v = policy_arena_array(&f->policy->arena, room, sizeof(*all.v));
+	if (all.v == NULL || !policy_seen_init(&f->policy->arena, room, true, &seen)) {
 		f->is_oom = true;
 		return;
 	}
-	for (size_t i = 0; i < state->items.len; i++)
-		all.v[all.len++] = state->items.v[i];
-	for (size_t i = 0; i < given->items.len; i++)
-		fold_pair(f, &given->items.v[i], &all);
+	for (size_t i = 0; i < room; i++) {
+		const struct policy_item *item = i < state->items.len
+						     ? &state->items.v[i]
+						     : &given->items.v[i - state->items.len];
+		const struct policy_item *old = policy_seen_first(&seen, item);
+		if (old == NULL)
+			all.v[all.len++] = *item;
+		else if (strcmp(old->text, item->text) != 0)
+			report_other_value(f, item, old);
+	}
 	state->items = all;
-	state->has_default = true;
-	state->origin = policy_origin(f->layer, given->at);
 }
 
 static void

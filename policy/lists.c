@@ -14,6 +14,12 @@ policy_at_item(const struct policy_item *item)
 	return (struct diag_at){ item->origin.where.line, item->origin.where.column, 1 };
 }
 
+bool
+policy_is_same_list(const struct policy_items *a, const struct policy_items *b)
+{
+	return a->v == b->v && a->len == b->len;
+}
+
 void
 policy_report_list(struct policy_fold *f, enum policy_field field, const struct policy_item *item,
     const struct policy_items *bound, const struct hl_origin *by)
@@ -57,22 +63,21 @@ check_default(struct policy_fold *f, enum policy_field field, const struct polic
 static void
 add_denials(struct policy_fold *f, const struct policy_given *given, struct policy_state *state)
 {
-	struct policy_items all = { .len = state->items.len };
+	size_t room = state->items.len + given->items.len;
+	struct policy_items all = { 0 };
+	struct policy_seen seen;
 
-	all.v = policy_arena_array(&f->policy->arena, state->items.len + given->items.len,
-	    sizeof(*all.v));
-	if (all.v == NULL) {
+	all.v = policy_arena_array(&f->policy->arena, room, sizeof(*all.v));
+	if (all.v == NULL || !policy_seen_init(&f->policy->arena, room, false, &seen)) {
 		f->is_oom = true;
 		return;
 	}
-	for (size_t i = 0; i < state->items.len; i++)
-		all.v[i] = state->items.v[i];
-	for (size_t i = 0; i < given->items.len; i++) {
-		size_t j = 0;
-		while (j < all.len && strcmp(all.v[j].text, given->items.v[i].text) != 0)
-			j++;
-		if (j == all.len)
-			all.v[all.len++] = given->items.v[i];
+	for (size_t i = 0; i < room; i++) {
+		const struct policy_item *item = i < state->items.len
+						     ? &state->items.v[i]
+						     : &given->items.v[i - state->items.len];
+		if (policy_seen_first(&seen, item) == NULL)
+			all.v[all.len++] = *item;
 	}
 	state->items = all;
 }

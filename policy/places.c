@@ -196,7 +196,7 @@ policy_cut_places(struct policy_arena *arena, enum policy_kind kind,
     const struct policy_items *allowed, struct policy_items *items)
 {
 	struct policy_items out = { 0 };
-	size_t same = 0;
+	size_t same = policy_is_same_list(items, allowed) ? items->len : 0;
 
 	while (same < items->len && policy_place_is_inside(kind, allowed, &items->v[same]))
 		same++;

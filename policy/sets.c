@@ -285,6 +285,9 @@ tidy(struct policy_arena *arena, struct policy_refs *refs)
 static bool
 is_all_inside(const struct policy_state *state, const struct policy_items *items)
 {
+	/* What is bound and default at once is inside itself. */
+	if (state->lists_len == 1 && policy_is_same_list(&state->lists[0].items, items))
+		return true;
 	for (size_t i = 0; i < items->len; i++) {
 		if (policy_lists_outside(state, &items->v[i]) < state->lists_len)
 			return false;

@@ -54,7 +54,6 @@ struct policy_state {
 	const char *text;
 	struct policy_items items;
 	struct hl_origin origin;
-	struct hl_origin src_origin; /* home: of its source, which later layers do not change */
 	bool is_locked;
 	struct hl_origin lock_origin;
 };
@@ -65,8 +64,9 @@ struct policy {
 	size_t layers_len;
 	struct policy_state states[POLICY_FIELD_MAX];
 	struct policy_value values[POLICY_FIELD_MAX];
+	struct hl_origin home_src_origin; /* of its source, which later layers do not change */
 	const char *level;
-	bool has_trust; /* signatures were asked for */
+	bool has_trust;                  /* signatures were asked for */
 	char sha256[HL_SHA256_HEX_SIZE]; /* "": not asked for since the last change */
 };
 
@@ -98,7 +98,22 @@ void policy_report_no_effect(struct policy_fold *f, enum policy_field field, str
 void policy_report_outside(struct policy_fold *f, enum policy_field field, struct diag_at at,
     enum hl_code code, const struct hl_origin *by);
 
+/* seen.c: items by name or by text, of which at most n differ. Borrows them. */
+struct policy_seen {
+	const struct policy_item **slots;
+	size_t mask;
+	bool is_by_name;
+};
+
+bool policy_seen_init(struct policy_arena *arena, size_t n, bool is_by_name,
+    struct policy_seen *ret_seen);
+/* The item that was given before with the same; NULL: none was, and from now on it is this one. */
+const struct policy_item *policy_seen_first(struct policy_seen *seen,
+    const struct policy_item *item);
+
 /* lists.c */
+/* One list, not two with equal members. */
+bool policy_is_same_list(const struct policy_items *a, const struct policy_items *b);
 struct diag_at policy_at_item(const struct policy_item *item);
 void policy_report_list(struct policy_fold *f, enum policy_field field,
     const struct policy_item *item, const struct policy_items *bound, const struct hl_origin *by);
