@@ -74,7 +74,9 @@ enum policy_field
 policy_field_findn(const char *key, size_t len)
 {
 	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
-		if (strlen(fields[i].key) == len && memcmp(fields[i].key, key, len) == 0)
+		/* The first letter tells most of them apart, without a call. */
+		if (fields[i].key[0] == key[0] && strlen(fields[i].key) == len &&
+		    memcmp(fields[i].key, key, len) == 0)
 			return (enum policy_field)i;
 	}
 	return POLICY_FIELD_MAX;

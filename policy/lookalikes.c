@@ -55,7 +55,7 @@ is_between_words(uint32_t point)
 static bool
 look_up(uint32_t point, struct policy_lookalike *ret_lookalike)
 {
-	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; point >= 0x80 && i < HL_ARRAY_SIZE(rows); i++) {
 		if (point < rows[i].first || point > rows[i].last)
 			continue;
 		*ret_lookalike = (struct policy_lookalike){

@@ -425,8 +425,9 @@ static bool
 read_pair(struct policy_reader *r, const struct node *node, struct policy_item *item)
 {
 	const struct node *key = node->key;
+	static const char prefix[] = "env.set ";
+	char subject[sizeof(prefix) + POLICY_KEY_MAX];
 	enum policy_name_class class;
-	char subject[80];
 
 	if (key->kind != NODE_SCALAR)
 		return false;
@@ -438,7 +439,8 @@ read_pair(struct policy_reader *r, const struct node *node, struct policy_item *
 		return false;
 	}
 	/* The value is checked, and no message may show it. */
-	snprintf(subject, sizeof(subject), "env.set %.64s", key->text);
+	memcpy(subject, prefix, sizeof(prefix) - 1);
+	memcpy(subject + sizeof(prefix) - 1, key->text, key->len + 1);
 	if (!policy_read_string(r, subject, node, &item->text))
 		return false;
 	item->name = key->text;
