@@ -56,9 +56,9 @@ hl_buf_reserve(struct hl_buf *buf, size_t more)
 	size_t need = buf->len + more + 1; /* and the NUL */
 	if (need <= buf->capacity)
 		return true;
-	size_t capacity = buf->capacity > 0 ? buf->capacity : 64;
-	while (capacity < need)
-		capacity *= 2;
+	size_t capacity = buf->capacity > 0 ? buf->capacity * 2 : 64;
+	if (capacity < need)
+		capacity = need; /* all of it is wiped at the end */
 	/* Not realloc: it may leave a copy of a protected value behind where it cannot be wiped. */
 	char *data = malloc(capacity);
 	if (data == NULL) {

@@ -81,22 +81,35 @@ hl_write_full(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
+/* A buffer that grows is copied, and wiped, each time: a file that says its size is read in one
+ * piece, which may be less than there is. */
+static ssize_t
+read_piece(int fd, struct hl_buf *buf)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || st.st_size <= 0 || (uint64_t)st.st_size > buf->max - buf->len ||
+	    !hl_buf_reserve(buf, (size_t)st.st_size))
+		return 0;
+	char *room = buf->data + buf->len;
+	ssize_t n = hl_read_full(fd, room, (size_t)st.st_size);
+	buf->len += n > 0 ? (size_t)n : 0;
+	buf->data[buf->len] = '\0';
+	return n;
+}
+
 int
 hl_read_file(int fd, struct hl_buf *buf, const char *name, enum hl_code code, struct hl_err *err)
 {
-	char chunk[8192];
-	struct stat st;
+	char chunk[1024];
 
-	for (bool is_first = true;; is_first = false) {
+	if (read_piece(fd, buf) < 0)
+		return hl_err_sys(err, code, "cannot read '%s'", name);
+	for (;;) {
 		ssize_t n = hl_read_full(fd, chunk, sizeof(chunk));
 		if (n < 0)
 			return hl_err_sys(err, code, "cannot read '%s'", name);
 		hl_buf_put(buf, chunk, (size_t)n);
-		/* A buffer that grows is copied, and wiped, each time: a large file asks for all of
-		 * it at once. */
-		if (is_first && (size_t)n == sizeof(chunk) && fstat(fd, &st) == 0 &&
-		    st.st_size > n && (uint64_t)st.st_size <= buf->max - buf->len)
-			(void)hl_buf_reserve(buf, (size_t)(st.st_size - n));
 		if (buf->failed)
 			return hl_err_set(err, code, "'%s' is longer than %zu bytes", name,
 			    buf->max);

@@ -4,9 +4,11 @@
  * the runner's part. Tests and sanitizers use the allocator of their own C library.
  *
  * Blocks come in size classes, four to each doubling, from chunks that are never given back: a run
- * is short, and a session's blocks are of the same sizes again and again. A block beyond the
- * classes is a mapping of its own. In front of each stands its class and a mark that is bound to
- * its address; a block that is freed twice, or whose mark was written over, ends the program at
+ * is short, and a session's blocks are of the same sizes again and again. Large ones come from
+ * chunks that are one huge page each, where the kernel has any: a page that is met for the first
+ * time costs more than filling it does, and a policy of one MiB meets a thousand. A block beyond
+ * the classes is a mapping of its own. In front of each stands its class and a mark that is bound
+ * to its address; a block that is freed twice, or whose mark was written over, ends the program at
  * once instead of joining a list.
  *
  * malloc(3) may be called on any thread; the lock is held for a few instructions.
@@ -30,10 +32,13 @@ enum {
 	CLASSES = 60, /* the last holds 1 MiB: a stream's buffers come and go */
 	CLASS_OWN_MAPPING = CLASSES,
 	CHUNK = 384 * 1024,
+	HUGE_CHUNK = 2048 * 1024,
 #ifdef HL_SANDBOX_BUILD
 	READY = 0, /* a runner needs a few pages, and idle ones are many */
+	LARGE = HUGE_CHUNK,
 #else
 	READY = 304 * 1024, /* what one run touches */
+	LARGE = 400 * 1024, /* of fewer pages a huge one would be mostly empty */
 #endif
 };
 
@@ -53,6 +58,7 @@ static const uint64_t mark_free = 0xc2b2ae3d27d4eb4f;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct free_block *free_lists[CLASSES];
 static char *chunk_at, *chunk_end;
+static char *huge_at, *huge_end;
 
 static_assert(sizeof(struct head) == UNIT, "a block keeps its alignment behind its head");
 
@@ -150,11 +156,45 @@ ask_for_pages(char *chunk)
 		(void)!madvise(chunk, READY, HL_MADV_POPULATE_WRITE);
 }
 
+/* One huge page where it begins at a multiple of its size; a mapping is moved there. */
+static char *
+map_huge(void)
+{
+	char *memory = map(2 * HUGE_CHUNK);
+
+	if (memory == NULL)
+		return NULL;
+	size_t before = -(uintptr_t)memory % HUGE_CHUNK;
+	if (before > 0)
+		munmap(memory, before);
+	munmap(memory + before + HUGE_CHUNK, HUGE_CHUNK - before);
+	(void)!madvise(memory + before, HUGE_CHUNK, MADV_HUGEPAGE);
+	return memory + before;
+}
+
+static void *
+cut_large(size_t whole)
+{
+	if ((size_t)(huge_end - huge_at) < whole) {
+		char *chunk = map_huge();
+		if (chunk == NULL)
+			return NULL;
+		huge_at = chunk;
+		huge_end = chunk + HUGE_CHUNK;
+	}
+	struct head *head = (void *)huge_at;
+	huge_at += whole;
+	head->is_fresh = 1;
+	return head + 1;
+}
+
 static void *
 cut(unsigned class)
 {
 	size_t whole = sizeof(struct head) + class_size(class);
 
+	if (whole > LARGE)
+		return cut_large(whole);
 	if (whole > CHUNK / 4) {
 		struct head *alone = map(whole);
 		if (alone == NULL)

@@ -11,9 +11,13 @@
 
 #include "base/banned.h"
 
+/* With what stands before the bytes. */
 enum {
-	FIRST_CHUNK_SIZE = 1024, /* many arenas hold a single number */
-	CHUNK_SIZE = 16 * 1024
+	FIRST_CHUNK = 1024, /* many arenas hold a single number */
+	CHUNK = 16 * 1024,
+	MANY_CHUNKS =
+	    128 * 1024, /* then large ones, which the heap has on few pages (base/heap.c) */
+	LARGE_CHUNK = 448 * 1024
 };
 
 struct policy_chunk {
@@ -35,7 +39,7 @@ policy_arena_done(struct policy_arena *arena)
 		free(chunk);
 		chunk = next;
 	}
-	arena->chunks = NULL;
+	*arena = (struct policy_arena){ 0 };
 }
 
 static struct policy_chunk *
@@ -52,7 +56,18 @@ add_chunk(struct policy_arena *arena, size_t size)
 	chunk->size = size;
 	chunk->next = arena->chunks;
 	arena->chunks = chunk;
+	arena->size += size;
 	return chunk;
+}
+
+static size_t
+usual_size(const struct policy_arena *arena, size_t size)
+{
+	size_t usual = arena->size + size > MANY_CHUNKS ? LARGE_CHUNK
+		       : arena->chunks == NULL          ? FIRST_CHUNK
+							: CHUNK;
+
+	return usual - sizeof(struct policy_chunk);
 }
 
 void *
@@ -65,7 +80,7 @@ policy_arena_alloc(struct policy_arena *arena, size_t size)
 		return NULL;
 	size = (size + align - 1) / align * align;
 	if (chunk == NULL || chunk->size - chunk->used < size) {
-		size_t usual = chunk == NULL ? FIRST_CHUNK_SIZE : CHUNK_SIZE;
+		size_t usual = usual_size(arena, size);
 		chunk = add_chunk(arena, size > usual ? size : usual);
 	}
 	if (chunk == NULL)

@@ -13,6 +13,7 @@ struct policy_chunk;
 
 struct policy_arena {
 	struct policy_chunk *chunks; /* newest first */
+	size_t size;                 /* of all of them */
 };
 
 void policy_arena_done(struct policy_arena *arena);
