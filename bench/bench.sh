@@ -17,6 +17,7 @@ make -s build/kernel-headers/.done build/gen/profiles.h
 "${CC:-gcc}" -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -o "$B/measure" bench/measure.c
 "${CC:-gcc}" -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -Wno-maybe-uninitialized -I. -Ibuild/gen \
 	-o "$B/merge" bench/merge.c base/*.c policy/*.c -lyaml
+"${CC:-gcc}" -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -o "$B/events" bench/events.c -lyaml
 echo 'int main(void) { return 0; }' >"$B/empty.c"
 "${CC:-gcc}" -O2 -o "$B/empty" "$B/empty.c"
 
@@ -26,7 +27,7 @@ trap 'rm -rf "$TMP"' EXIT
 chmod 755 "$TMP"
 mkdir -m 777 "$TMP/work"
 mkdir "$TMP/bin"
-cp build/hermes-launch build/hermes-runner "$B/floor" "$B/measure" "$B/empty" "$TMP/bin/"
+cp build/hermes-launch build/hermes-runner "$B/floor" "$B/measure" "$B/empty" "$B/events" "$TMP/bin/"
 cat >"$TMP/policy.yaml" <<'Y'
 version: 1
 id: bench/plain
@@ -108,6 +109,16 @@ echo
 		policy-check-stack "$HL" policy check --stack "$TMP/stack/org-base.yaml" "$TMP/stack/team-on-org.yaml"
 	"$HERE/$B/merge" "$ROUNDS"
 } | table version
+python3 "$HERE/bench/valid.py" "$TMP/valid.yaml"
+chmod 644 "$TMP/valid.yaml"
+echo
+echo "## A valid policy of one MiB, beside a bare loop over libyaml's events"
+echo
+"$TMP/bin/measure" "$ROUNDS" \
+	events "$TMP/bin/events" "$TMP/valid.yaml" , \
+	events-of-nothing "$TMP/bin/events" /dev/null , \
+	version "$HL" version , \
+	policy-check-1MiB "$HL" policy check "$TMP/valid.yaml" | table events
 echo
 echo "## A policy of one MiB that means no good"
 echo
