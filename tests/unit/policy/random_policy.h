@@ -96,6 +96,8 @@ put_limits(struct hl_buf *out)
 static void
 put_fs(struct hl_buf *out)
 {
+	static const char *const devices[] = { "gpu:all", "gpu:0", "gpu:7", "/dev/fuse" };
+
 	hl_buf_puts(out, "fs:\n  mounts:\n");
 	for (uint32_t i = 0, n = 1 + pick(3); i < n; i++)
 		hl_buf_putf(out, "    - {src: %s, dst: /m%u%s, access: %s, exec: %s}\n",
@@ -106,6 +108,8 @@ put_fs(struct hl_buf *out)
 		hl_buf_putf(out, "    - {dst: /t%u, size: %s, exec: %s}\n", i,
 		    ONE_OF("1MiB", "8MiB"), ONE_OF("true", "false"));
 	hl_buf_putf(out, "  deny: [%s]\n", ONE_OF("/x", "/y", "/x, /y"));
+	hl_buf_puts(out, "  ");
+	put_set(out, "devices", devices, HL_ARRAY_SIZE(devices));
 	hl_buf_putf(out, "  workdir: {access: %s}\n", ONE_OF("ro", "rw"));
 	hl_buf_putf(out, "  home: {kind: %s}\n", ONE_OF("tmpfs", "persist"));
 }
