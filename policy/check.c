@@ -35,27 +35,31 @@ check_list(const struct policy_given *given, enum policy_field field, struct dia
 	}
 }
 
+static void
+check_number(const struct policy_given *given, enum policy_field field, struct diag *diag)
+{
+	if (policy_number_is_inside(field, given->number, given->bound))
+		return;
+	policy_diag_error(diag, HLP_17, given->default_at,
+	    "the default of %s is outside its own bound", policy_field_key(field));
+	policy_diag_help(diag, policy_field_info(field)->merge == MERGE_BITS
+				   ? "give the default each bit of min"
+			       : policy_field_is_least(field) ? "raise the default or lower min"
+							      : "lower the default or raise max");
+}
+
 /* A default that the same key's own bound refuses. */
 static void
 check_defaults(const struct policy_read *layer, struct diag *diag)
 {
 	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
 		const struct policy_given *given = &layer->given[i];
-		const char *key = policy_field_key((enum policy_field)i);
 		if (given->is_short || !given->has_bound || !given->has_default)
 			continue;
-		if (!policy_kind_is_list(policy_field_kind((enum policy_field)i))) {
-			if (given->number > given->bound) {
-				policy_diag_error(diag, HLP_17, given->default_at,
-				    "the default of %s is outside its own bound", key);
-				policy_diag_help(diag,
-				    policy_field_info((enum policy_field)i)->merge == MERGE_MAX
-					? "raise the default or lower min"
-					: "lower the default or raise max");
-			}
-			continue;
-		}
-		check_list(given, (enum policy_field)i, diag);
+		if (policy_kind_is_list(policy_field_kind((enum policy_field)i)))
+			check_list(given, (enum policy_field)i, diag);
+		else
+			check_number(given, (enum policy_field)i, diag);
 	}
 }
 

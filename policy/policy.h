@@ -43,6 +43,7 @@ enum policy_kind {
 	POLICY_KIND_BOOL,     /* number 0 or 1 */
 	POLICY_KIND_ENUM,     /* number: index into the field's words, strict first */
 	POLICY_KIND_INT,      /* number */
+	POLICY_KIND_BITS,     /* number: as many octal digits as the largest has */
 	POLICY_KIND_SIZE,     /* number: bytes */
 	POLICY_KIND_DURATION, /* number: milliseconds */
 	POLICY_KIND_MILLI,    /* number: thousandths (cpus) */

@@ -76,6 +76,8 @@ put_process(struct hl_buf *out)
 	put_number(out, "no_new_privs", ONE_OF("true", "false"));
 	hl_buf_puts(out, "  ");
 	put_number(out, "allow_root", ONE_OF("true", "false"));
+	hl_buf_putf(out, pick(2) == 0 ? "  umask: \"%s\"\n" : "  umask: {min: \"%s\"}\n",
+	    ONE_OF("000", "002", "022", "027", "050", "017", "777"));
 	hl_buf_putf(out, "  seccomp: {profile: %s, deny: [%s]}\n",
 	    ONE_OF("default", "broad", "none"), ONE_OF("", "ptrace", "bpf, ptrace"));
 }
