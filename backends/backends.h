@@ -162,6 +162,14 @@ struct plan_env {
 	struct hl_origin origin; /* of the rule that let it in */
 };
 
+/* Graphics processors that an engine is asked for by number: what their driver needs, it knows.
+ * Where there is no engine they are devices like others. */
+struct plan_gpus {
+	bool is_all;
+	uint64_t numbers; /* one bit each; with is_all none */
+	struct hl_origin origin;
+};
+
 struct plan {
 	char run_id[HL_ULID_SIZE];
 	const char *backend;
@@ -201,6 +209,7 @@ struct plan {
 	size_t tmpfs_len;
 	struct plan_device *devices; /* sorted by dst */
 	size_t devices_len;
+	struct plan_gpus gpus;
 	struct plan_home home;
 	struct plan_keep keep;
 	char *cwd; /* inside */
@@ -333,6 +342,7 @@ enum engine_rule {
 	ENGINE_RULE_CPUS,
 	ENGINE_RULE_CPUSET,
 	ENGINE_RULE_DEVICE,
+	ENGINE_RULE_GPUS,
 	ENGINE_RULE_ENV,
 	ENGINE_RULE_ENV_MERGE,
 	ENGINE_RULE_ENV_UNSET,

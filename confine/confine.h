@@ -57,6 +57,7 @@ enum confine_flags {
 	CONFINE_SEEN_LIMITS = 1 << 15,   /* the control group, where it is in sight */
 	CONFINE_SEEN_ENV = 1 << 16,      /* the first process has no other variable than these */
 	CONFINE_SEEN_GROUPS = 1 << 17,   /* no supplementary group but gid */
+	CONFINE_SEEN_DRIVER = 1 << 18,   /* with SEEN_MOUNTS: and a graphics driver's files */
 	CONFINE_NO_TCP = 1 << 13,        /* with LANDLOCK: no TCP bind or connect, from ABI 4 on */
 };
 

@@ -171,6 +171,7 @@ static engine_rule_fn *const rules[ENGINE_RULE_MAX] = {
 	[ENGINE_RULE_CPUS] = rule_cpus,
 	[ENGINE_RULE_CPUSET] = rule_cpuset,
 	[ENGINE_RULE_DEVICE] = rule_device,
+	[ENGINE_RULE_GPUS] = rule_gpus,
 	[ENGINE_RULE_ENV] = rule_env,
 	[ENGINE_RULE_ENV_MERGE] = rule_env_merge,
 	[ENGINE_RULE_ENV_UNSET] = rule_env_unset,

@@ -154,7 +154,7 @@ int judge_sums(struct judge *judge) HL_MUST_CHECK;
 /* Rules of privileges and the like (conflicts_rights.c). */
 engine_rule_fn rule_cap_add, rule_cap_drop, rule_cap_none, rule_network_own, rule_security,
     rule_namespace, rule_network, rule_user, rule_group, rule_read_only, rule_sysctl,
-    rule_annotation, rule_label, rule_log_driver, rule_pull, rule_env, rule_device;
+    rule_annotation, rule_label, rule_log_driver, rule_pull, rule_env, rule_device, rule_gpus;
 /* Rules of variables (conflicts_env.c). */
 engine_rule_fn rule_env_merge, rule_env_unset;
 /* Rules of what is said in one word (conflicts_words.c). */

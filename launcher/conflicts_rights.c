@@ -148,25 +148,83 @@ device_path(const char *value, char path[256])
 }
 
 /* A device is no setting that a bound which nobody wrote lets through: it has to be in the list. */
-int
-rule_device(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+static int
+judge_device(struct judge *judge, const struct ask *ask, const struct engine_setting *setting,
+    const char *member)
 {
 	const struct policy_value *value = policy_get(judge->policy, POLICY_FS_DEVICES);
 	struct cause cause = { .cause = CAUSE_LOOSER, .control = setting->control };
 	struct policy_judgement judgement;
 	struct hl_origin origin = ask_origin(ask);
 	struct hl_err ignored = { 0 };
-	char path[256];
 
-	if (!device_path(setting->value, path) ||
-	    policy_judge(judge->policy, POLICY_FS_DEVICES, path, &judgement, &ignored) != 0)
+	if (policy_judge(judge->policy, POLICY_FS_DEVICES, member, &judgement, &ignored) != 0)
 		return engine_looser(judge, ask, setting, setting->control);
 	if (judgement.verdict != POLICY_TIGHTER || value->is_bounded)
-		return judge_field(judge, ask, POLICY_FS_DEVICES, path);
+		return judge_field(judge, ask, POLICY_FS_DEVICES, member);
 	if (conflict_add(judge, ask, &cause, NULL) != CONFLICT_WON)
 		return 0;
 	return policy_apply(judge->policy, POLICY_FS_DEVICES,
-	    &(struct policy_change){ NULL, path, &origin }, judge->err);
+	    &(struct policy_change){ NULL, member, &origin }, judge->err);
+}
+
+/* "gpu:" and len bytes of what an engine calls one: a number or "all". */
+static bool
+gpu_member(const char *which, size_t len, char member[32])
+{
+	if (len == 0 || len > 8)
+		return false;
+	snprintf(member, 32, POLICY_GPU "%.*s", (int)len, which);
+	return strcmp(member, POLICY_GPU_ALL) == 0 || strspn(which, "0123456789") >= len;
+}
+
+int
+rule_device(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	static const char described[] = "nvidia.com/gpu=";
+	const char *which = setting->value + strlen(described);
+	char path[256], member[32];
+
+	/* A name of the Container Device Interface for what fs.devices calls "gpu:0". */
+	if (strncmp(setting->value, described, strlen(described)) == 0 &&
+	    gpu_member(which, strlen(which), member))
+		return judge_device(judge, ask, setting, member);
+	if (!device_path(setting->value, path))
+		return engine_looser(judge, ask, setting, setting->control);
+	return judge_device(judge, ask, setting, path);
+}
+
+/* "all", "device=0", and as CSV has it "\"device=0,1\"". How many without saying which, other
+ * drivers and what one of them can do are no members of fs.devices. */
+int
+rule_gpus(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
+{
+	static const char by_name[] = "device=";
+	const char *value = setting->value;
+	size_t len = strlen(value);
+	char member[32];
+
+	if (strcmp(value, "all") == 0)
+		return judge_device(judge, ask, setting, POLICY_GPU_ALL);
+	bool is_quoted = len > 2 && value[0] == '"' && value[len - 1] == '"';
+	if (is_quoted) {
+		value++;
+		len -= 2;
+	}
+	if (len <= strlen(by_name) || strncmp(value, by_name, strlen(by_name)) != 0)
+		return engine_looser(judge, ask, setting, setting->control);
+	const char *end = value + len;
+	for (const char *at = value + strlen(by_name); at <= end;) {
+		size_t n = strcspn(at, ",");
+		n = n < (size_t)(end - at) ? n : (size_t)(end - at);
+		bool is_list = at[n] == ',' && at + n < end;
+		if ((is_list && !is_quoted) || !gpu_member(at, n, member))
+			return engine_looser(judge, ask, setting, setting->control);
+		if (judge_device(judge, ask, setting, member) != 0)
+			return -1;
+		at += n + 1;
+	}
+	return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------

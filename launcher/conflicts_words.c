@@ -54,19 +54,16 @@ rule_word(struct judge *judge, const struct ask *ask, const struct engine_settin
 	return engine_looser(judge, ask, setting, setting->control);
 }
 
-/* Octal, with a zero before it or without; what the policy has no word for has no order either. */
+/* Octal, with a zero before it or without; the set-user-ID bits are none that a mask is for. */
 int
 rule_umask(struct judge *judge, const struct ask *ask, const struct engine_setting *setting)
 {
-	const char *const *masks = policy_field_words(POLICY_PROCESS_UMASK);
 	const char *mask = setting->value;
 
 	if (strlen(mask) == 4 && mask[0] == '0')
 		mask++;
-	for (size_t i = 0; masks[i] != NULL; i++) {
-		if (strcmp(masks[i], mask) == 0)
-			return judge_field(judge, ask, POLICY_PROCESS_UMASK, mask);
-	}
+	if (strlen(mask) == 3 && strspn(mask, "01234567") == 3)
+		return judge_field(judge, ask, POLICY_PROCESS_UMASK, mask);
 	return engine_opaque(judge, ask, setting, setting->control);
 }
 

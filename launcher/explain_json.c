@@ -136,6 +136,20 @@ put_session(struct hl_json *json, const struct explain *explain)
 	hl_buf_done(&value);
 }
 
+/* "all", or numbers. */
+static void
+put_gpus(struct hl_json *json, const struct plan_gpus *gpus)
+{
+	hl_json_key(json, "gpus");
+	hl_json_array(json);
+	if (gpus->is_all)
+		hl_json_string(json, "all");
+	for (unsigned i = 0; i < POLICY_GPUS_MAX; i++)
+		if ((gpus->numbers >> i & 1U) != 0)
+			hl_json_u64(json, i);
+	hl_json_end_array(json);
+}
+
 static void
 put_mounts(struct hl_json *json, const struct plan *plan)
 {
@@ -166,6 +180,7 @@ put_mounts(struct hl_json *json, const struct plan *plan)
 		hl_json_end_object(json);
 	}
 	hl_json_end_array(json);
+	put_gpus(json, &plan->gpus);
 	hl_json_key(json, "tmpfs");
 	hl_json_array(json);
 	for (size_t i = 0; i < plan->tmpfs_len; i++) {

@@ -132,6 +132,24 @@ put_mount(struct hl_buf *value, const struct plan_mount *mount)
 }
 
 static void
+text_gpus(const struct plan_gpus *gpus, struct hl_buf *out, struct hl_buf *value)
+{
+	const char *between = "";
+
+	if (!gpus->is_all && gpus->numbers == 0)
+		return;
+	if (gpus->is_all)
+		hl_buf_puts(value, "all");
+	for (unsigned i = 0; i < POLICY_GPUS_MAX; i++) {
+		if ((gpus->numbers >> i & 1U) == 0)
+			continue;
+		hl_buf_putf(value, "%s%u", between, i);
+		between = " ";
+	}
+	line_buf(out, "gpus", value, &gpus->origin);
+}
+
+static void
 text_home(const struct plan *plan, struct hl_buf *out, struct hl_buf *value)
 {
 	static const char *const kinds[] = {
@@ -193,6 +211,7 @@ text_files(const struct explain *explain, struct hl_buf *out, struct hl_buf *val
 			hl_buf_putf(value, " <- %s", device->src);
 		line_buf(out, "device", value, &device->origin);
 	}
+	text_gpus(&plan->gpus, out, value);
 	for (size_t i = 0; protect->is_explicit && i < protect->items_len; i++)
 		line(out, "protect", protect->items[i].text, &protect->items[i].origin);
 	for (size_t i = 0; i < deny->items_len; i++)

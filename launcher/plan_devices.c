@@ -237,8 +237,8 @@ is_place_of_others(const char *path)
 }
 
 /* By what fs.deny says: the built-in list has /dev as a whole, which is why there is fs.devices. */
-static int
-check_denied(const struct fs_scope *scope, const char *asked, const char *resolved,
+int
+plan_device_check_denied(const struct fs_scope *scope, const char *asked, const char *resolved,
     struct hl_err *err)
 {
 	for (size_t i = 0; i < scope->deny.len; i++) {
@@ -282,15 +282,17 @@ check_device(const struct fs_scope *scope, const char *asked, const struct plan_
 	if ((fs.f_flag & ST_NODEV) != 0)
 		return hl_err_set(err, HLU_10,
 		    "'%.200s' lies in a file system that is mounted with nodev", asked);
-	return check_denied(scope, asked, source->path, err);
+	return plan_device_check_denied(scope, asked, source->path, err);
 }
 
-static int
-add_device(const struct fs_scope *scope, const struct policy_item *item, struct hl_err *err)
+int
+plan_device_add(const struct fs_scope *scope, const struct policy_item *item, struct hl_err *err)
 {
 	HL_AUTO(plan_source_done) struct plan_source source = { 0 };
 	struct plan *plan = scope->plan;
 
+	if (plan->devices_len == PLAN_DEVICES_MAX)
+		return hl_err_set(err, HLI_03, "more than %d devices", PLAN_DEVICES_MAX);
 	if (is_place_of_others(item->text))
 		return forbid(item->text, "in a part of /dev that every sandbox has of its own",
 		    err);
@@ -326,6 +328,24 @@ compare_devices(const void *a, const void *b)
 	return strcmp(left->dst, right->dst);
 }
 
+/* First what is named itself: a processor adds what is not there yet. */
+static int
+add_members(const struct fs_scope *scope, const struct policy_value *value, bool is_gpu,
+    struct hl_err *err)
+{
+	for (size_t i = 0; i < value->items_len; i++) {
+		const struct policy_item *item = &value->items[i];
+		if ((strncmp(item->text, POLICY_GPU, strlen(POLICY_GPU)) == 0) != is_gpu)
+			continue;
+		if ((is_gpu ? plan_gpu_add : plan_device_add)(scope, item, err) == 0)
+			continue;
+		if (err->where.file == NULL)
+			err->where = item->origin.where;
+		return hl_err_wrap(err, "fs.devices");
+	}
+	return 0;
+}
+
 int
 plan_devices(const struct fs_scope *scope, struct hl_err *err)
 {
@@ -334,18 +354,11 @@ plan_devices(const struct fs_scope *scope, struct hl_err *err)
 
 	if (value->items_len == 0)
 		return 0;
-	if (value->items_len > PLAN_DEVICES_MAX)
-		return hl_err_set(err, HLI_03, "more than %d devices", PLAN_DEVICES_MAX);
-	plan->devices = calloc(value->items_len, sizeof(*plan->devices));
+	plan->devices = calloc(PLAN_DEVICES_MAX, sizeof(*plan->devices));
 	if (plan->devices == NULL)
 		return hl_err_oom(err);
-	for (size_t i = 0; i < value->items_len; i++) {
-		if (add_device(scope, &value->items[i], err) == 0)
-			continue;
-		if (err->where.file == NULL)
-			err->where = value->items[i].origin.where;
-		return hl_err_wrap(err, "fs.devices");
-	}
+	if (add_members(scope, value, false, err) != 0 || add_members(scope, value, true, err) != 0)
+		return -1;
 	qsort(plan->devices, plan->devices_len, sizeof(*plan->devices), compare_devices);
 	return 0;
 }

@@ -194,6 +194,7 @@ weigh_value(const struct plan *plan, enum policy_field field, const struct polic
 		if (field == POLICY_AUDIT_RETENTION)
 			return EFFECT_NOTE;
 		return value->number == POLICY_UNLIMITED ? EFFECT_NOTE : EFFECT_ERROR;
+	case POLICY_KIND_BITS:
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:

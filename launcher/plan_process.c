@@ -165,15 +165,13 @@ plan_process(const struct policy *policy, const struct request *request, const s
 	const struct policy_value *isolation = policy_get(policy, POLICY_LOCAL_ISOLATION);
 	const struct policy_value *landlock = policy_get(policy, POLICY_FS_LANDLOCK);
 	const struct policy_value *mask = policy_get(policy, POLICY_PROCESS_UMASK);
-	static const uint32_t masks[] = { 077, 027, 022, 002 }; /* in the order of the words */
 
 	(void)request; /* what it asked has been judged and is in the policy */
 	plan->no_new_privs = nnp->number != 0;
 	plan->no_new_privs_origin = nnp->origin;
 	plan->seccomp = (enum confine_profile)seccomp->number;
 	plan->seccomp_origin = seccomp->origin;
-	HL_BUG_ON(mask->number >= HL_ARRAY_SIZE(masks));
-	plan->umask = masks[mask->number];
+	plan->umask = (uint32_t)mask->number;
 	plan->umask_origin = mask->origin;
 	plan->isolation = (enum plan_isolation)isolation->number;
 	plan->isolation_origin = isolation->origin;

@@ -161,6 +161,7 @@ apply_kind(struct policy *policy, enum policy_field field, const struct policy_c
 	case POLICY_KIND_BOOL:
 	case POLICY_KIND_ENUM:
 	case POLICY_KIND_INT:
+	case POLICY_KIND_BITS:
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:

@@ -35,27 +35,31 @@ check_list(const struct policy_given *given, enum policy_field field, struct dia
 	}
 }
 
+static void
+check_number(const struct policy_given *given, enum policy_field field, struct diag *diag)
+{
+	if (policy_number_is_inside(field, given->number, given->bound))
+		return;
+	policy_diag_error(diag, HLP_17, given->default_at,
+	    "the default of %s is outside its own bound", policy_field_key(field));
+	policy_diag_help(diag, policy_field_info(field)->merge == MERGE_BITS
+				   ? "give the default each bit of min"
+			       : policy_field_is_least(field) ? "raise the default or lower min"
+							      : "lower the default or raise max");
+}
+
 /* A default that the same key's own bound refuses. */
 static void
 check_defaults(const struct policy_read *layer, struct diag *diag)
 {
 	for (size_t i = 0; i < POLICY_FIELD_MAX; i++) {
 		const struct policy_given *given = &layer->given[i];
-		const char *key = policy_field_key((enum policy_field)i);
 		if (given->is_short || !given->has_bound || !given->has_default)
 			continue;
-		if (!policy_kind_is_list(policy_field_kind((enum policy_field)i))) {
-			if (given->number > given->bound) {
-				policy_diag_error(diag, HLP_17, given->default_at,
-				    "the default of %s is outside its own bound", key);
-				policy_diag_help(diag,
-				    policy_field_info((enum policy_field)i)->merge == MERGE_MAX
-					? "raise the default or lower min"
-					: "lower the default or raise max");
-			}
-			continue;
-		}
-		check_list(given, (enum policy_field)i, diag);
+		if (policy_kind_is_list(policy_field_kind((enum policy_field)i)))
+			check_list(given, (enum policy_field)i, diag);
+		else
+			check_number(given, (enum policy_field)i, diag);
 	}
 }
 
@@ -222,6 +226,24 @@ check_filters(const struct policy_read *layer, struct diag *diag)
 	policy_diag_help(diag, "name a profile, such as broad: the files deny besides");
 }
 
+/* What a session leaves in a container that is kept meets the next one. Where its record may be
+ * missing nobody can tell whose it is. No error: an unwritable log is the exception. */
+static void
+check_kept(const struct policy_read *layer, struct diag *diag)
+{
+	const struct policy_given *persist = &layer->given[POLICY_SESSION_PERSIST];
+	const struct policy_given *required = &layer->given[POLICY_AUDIT_REQUIRED];
+	const uint64_t task = 2, optional = 1;
+
+	if (!is_used_at(persist, task) || !is_used_at(required, optional))
+		return;
+	policy_diag_warn(diag, HLP_31, persist->default_at,
+	    "session.persist keeps a container, and audit.required is false");
+	policy_diag_other(diag, policy_origin(layer, required->default_at).where,
+	    "the other is here");
+	policy_diag_help(diag, "write audit.required: true, or persist: session");
+}
+
 static bool
 is_ssh(const char *backend)
 {
@@ -377,6 +399,7 @@ policy_check_file(const struct policy_read *layer, struct diag *diag)
 	check_times(layer, diag);
 	check_filters(layer, diag);
 	check_landlock(layer, diag);
+	check_kept(layer, diag);
 	check_variables(layer, diag);
 	for (size_t i = 0; i < POLICY_FIELD_MAX; i++)
 		if (policy_field_kind((enum policy_field)i) == POLICY_KIND_RECORDS)

@@ -19,9 +19,9 @@ struct pair {
 };
 
 bool
-policy_number_is_allowed(const struct policy_state *state, uint64_t number)
+policy_number_is_allowed(enum policy_field field, const struct policy_state *state, uint64_t number)
 {
-	return !state->is_bounded || number <= state->bound;
+	return !state->is_bounded || policy_number_is_inside(field, number, state->bound);
 }
 
 static size_t
@@ -167,6 +167,8 @@ loosest(enum policy_field field)
 
 	if (info->kind == POLICY_KIND_WORKDIR)
 		return POLICY_ACCESS_RW;
+	if (info->kind == POLICY_KIND_BITS)
+		return info->max;
 	if (!policy_kind_is_ranked(info->kind))
 		return POLICY_UNLIMITED;
 	while (info->words[n + 1] != NULL)
@@ -178,7 +180,8 @@ static bool
 is_number_inside(enum policy_field field, const struct policy_state *outer,
     const struct policy_state *inner)
 {
-	return policy_number_is_allowed(outer, inner->is_bounded ? inner->bound : loosest(field));
+	return policy_number_is_allowed(field, outer,
+	    inner->is_bounded ? inner->bound : loosest(field));
 }
 
 static bool
@@ -201,6 +204,7 @@ is_bound_inside(struct pair *p, enum policy_field field)
 	case POLICY_KIND_BOOL:
 	case POLICY_KIND_ENUM:
 	case POLICY_KIND_INT:
+	case POLICY_KIND_BITS:
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:
@@ -280,7 +284,7 @@ is_value_inside(const struct policy *outer_policy, const struct policy *inner_po
 		return true;
 	if (policy_kind_is_list(kind))
 		return is_list_value_inside(field, &outer->items, &inner->items);
-	return inner->number <= outer->number;
+	return policy_number_is_inside(field, inner->number, outer->number);
 }
 
 static bool

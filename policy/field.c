@@ -131,12 +131,35 @@ policy_kind_is_ranked(enum policy_kind kind)
 	return kind == POLICY_KIND_BOOL || kind == POLICY_KIND_ENUM || kind == POLICY_KIND_HOME;
 }
 
+bool
+policy_field_is_least(enum policy_field field)
+{
+	enum policy_merge merge = policy_field_info(field)->merge;
+
+	return merge == MERGE_MAX || merge == MERGE_BITS;
+}
+
 uint64_t
 policy_number_turned(enum policy_field field, uint64_t number)
 {
-	const struct policy_field_info *info = policy_field_info(field);
+	/* The largest mask has every bit, so that what is missing from it are the others. */
+	return policy_field_is_least(field) ? policy_field_info(field)->max - number : number;
+}
 
-	return info->merge == MERGE_MAX ? info->max - number : number;
+bool
+policy_number_is_inside(enum policy_field field, uint64_t number, uint64_t bound)
+{
+	if (policy_field_info(field)->merge == MERGE_BITS)
+		return (number & ~bound) == 0;
+	return number <= bound;
+}
+
+uint64_t
+policy_number_of_both(enum policy_field field, uint64_t one, uint64_t other)
+{
+	if (policy_field_info(field)->merge == MERGE_BITS)
+		return one & other;
+	return one < other ? one : other;
 }
 
 uint64_t

@@ -14,6 +14,7 @@ enum policy_merge {
 	MERGE_MIN,
 	MERGE_MAX,
 	MERGE_ORD,
+	MERGE_BITS, /* more of them are stricter, and of two masks often neither is */
 	MERGE_INTERSECT,
 	MERGE_UNION_DENY,
 	MERGE_ONCE,
@@ -52,9 +53,16 @@ bool policy_kind_is_ranked(enum policy_kind kind);
 bool policy_kind_is_list(enum policy_kind kind);
 /* Lists of which a bound is the conjunction of every layer's (sets.c). */
 bool policy_kind_is_set(enum policy_kind kind);
+/* Whether more of it is stricter: its bound is the least that there must be. */
+bool policy_field_is_least(enum policy_field field);
 /* A number is held so that the smaller one is the stricter: of MERGE_MAX as what is missing from
- * the largest. From what a policy says to what is held, and back again. */
+ * the largest, of MERGE_BITS as the bits that are not there. From what a policy says to what is
+ * held, and back again. */
 uint64_t policy_number_turned(enum policy_field field, uint64_t number);
+/* Of what is held: whether one is as strict as the other or stricter, and the loosest that is as
+ * strict as both. */
+bool policy_number_is_inside(enum policy_field field, uint64_t number, uint64_t bound);
+uint64_t policy_number_of_both(enum policy_field field, uint64_t one, uint64_t other);
 /* What is held, as struct policy_value has it. */
 uint64_t policy_number_handed_out(enum policy_field field, uint64_t held);
 

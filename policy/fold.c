@@ -31,8 +31,8 @@ policy_report_no_effect(struct policy_fold *f, enum policy_field field, struct d
 	describe(by, who, sizeof(who));
 	policy_diag_warn(f->diag, HLP_21, at, "%s has no effect: %s %s %.100s (%s:%u:%u)",
 	    policy_field_key(field), who,
-	    policy_field_info(field)->merge == MERGE_MAX ? "asks for at least" : "allows at most",
-	    bound, by->where.file, by->where.line, by->where.column);
+	    policy_field_is_least(field) ? "asks for at least" : "allows at most", bound,
+	    by->where.file, by->where.line, by->where.column);
 }
 
 void
@@ -61,9 +61,12 @@ fold_bound(struct policy_fold *f, enum policy_field field, const struct policy_g
 {
 	struct hl_buf text;
 
-	if (!state->is_bounded || given->bound < state->bound) {
+	uint64_t both = state->is_bounded ? policy_number_of_both(field, given->bound, state->bound)
+					  : given->bound;
+
+	if (!state->is_bounded || both != state->bound) {
 		state->is_bounded = true;
-		state->bound = given->bound;
+		state->bound = both;
 		state->bound_origin = policy_origin(f->layer, given->at);
 		return;
 	}
@@ -83,9 +86,11 @@ fold_number(struct policy_fold *f, enum policy_field field, const struct policy_
 		fold_bound(f, field, given, state);
 	if (!given->has_default)
 		return;
-	if (!given->is_short && state->is_bounded && given->number > state->bound) {
+	if (!given->is_short && state->is_bounded &&
+	    !policy_number_is_inside(field, given->number, state->bound)) {
 		/* Its own bound was told of by policy_check_file(). */
-		if (!given->has_bound || given->number <= given->bound)
+		if (!given->has_bound ||
+		    policy_number_is_inside(field, given->number, given->bound))
 			policy_report_outside(f, field, given->default_at, HLP_19,
 			    &state->bound_origin);
 	}
@@ -242,6 +247,7 @@ fold_field(struct policy_fold *f, enum policy_field field, const struct policy_g
 	case POLICY_KIND_BOOL:
 	case POLICY_KIND_ENUM:
 	case POLICY_KIND_INT:
+	case POLICY_KIND_BITS:
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:

@@ -1,6 +1,7 @@
 /*
  * Values as a person would write them in a policy: what is printed here parses again to the same.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -36,6 +37,17 @@ policy_put_scalar(struct hl_buf *out, const char *text)
 	hl_buf_putc(out, '"');
 }
 
+/* With the zeros that the largest has no need of. */
+static void
+put_bits(struct hl_buf *out, const struct policy_field_info *info, uint64_t number)
+{
+	char longest[32], text[32];
+
+	snprintf(longest, sizeof(longest), "%llo", (unsigned long long)info->max);
+	snprintf(text, sizeof(text), "%0*llo", (int)strlen(longest), (unsigned long long)number);
+	policy_put_scalar(out, text);
+}
+
 void
 policy_put_number(struct hl_buf *out, enum policy_field field, uint64_t number)
 {
@@ -50,6 +62,8 @@ policy_put_number(struct hl_buf *out, enum policy_field field, uint64_t number)
 		hl_buf_puts(out, access_words[number != 0]);
 	else if (number == POLICY_UNLIMITED)
 		hl_buf_puts(out, "unlimited");
+	else if (info->kind == POLICY_KIND_BITS)
+		put_bits(out, info, policy_number_turned(field, number));
 	else if (info->kind == POLICY_KIND_SIZE)
 		hl_buf_put_size(out, number);
 	else if (info->kind == POLICY_KIND_DURATION)
@@ -211,6 +225,7 @@ policy_value_format(const struct policy_value *value, enum policy_field field, s
 	case POLICY_KIND_BOOL:
 	case POLICY_KIND_ENUM:
 	case POLICY_KIND_INT:
+	case POLICY_KIND_BITS:
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:

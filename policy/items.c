@@ -252,7 +252,10 @@ static bool
 read_set_item(struct policy_reader *r, enum policy_field field, const struct node *node,
     struct policy_item *item)
 {
-	return policy_read_member(r, field, node, &item->text);
+	if (!policy_read_member(r, field, node, &item->text))
+		return false;
+	item->is_every_gpu = field == POLICY_FS_DEVICES && strcmp(item->text, POLICY_GPU_ALL) == 0;
+	return true;
 }
 
 static bool
@@ -335,11 +338,33 @@ expect_list(struct policy_reader *r, enum policy_field field, const struct node 
 	return false;
 }
 
+/* A list says all that there may be, so that none is what a list without one means already. */
+static bool
+is_no_gpu(enum policy_field field, const struct policy_item *item)
+{
+	return field == POLICY_FS_DEVICES && strcmp(item->text, POLICY_GPU_NONE) == 0;
+}
+
+static bool
+check_no_gpu(struct policy_reader *r, const struct node *no_gpu, const struct policy_items *items)
+{
+	for (size_t i = 0; no_gpu != NULL && i < items->len; i++) {
+		if (strncmp(items->v[i].text, POLICY_GPU, strlen(POLICY_GPU)) != 0)
+			continue;
+		policy_diag_error(r->diag, HLP_15, policy_at(no_gpu),
+		    "fs.devices has both " POLICY_GPU_NONE " and %s", items->v[i].text);
+		policy_diag_help(r->diag, "drop one of them");
+		return false;
+	}
+	return true;
+}
+
 bool
 policy_read_list(struct policy_reader *r, enum policy_field field, const struct node *node,
     struct policy_items *ret_items)
 {
 	struct policy_items items = { 0 };
+	const struct node *no_gpu = NULL;
 
 	if (!expect_list(r, field, node) ||
 	    !policy_check_count(r, policy_field_key(field), node,
@@ -351,10 +376,14 @@ policy_read_list(struct policy_reader *r, enum policy_field field, const struct 
 		return false;
 	}
 	for (const struct node *child = node->first; child != NULL; child = child->next) {
-		if (read_item(r, field, child, &items.v[items.len]))
+		if (!read_item(r, field, child, &items.v[items.len]))
+			continue;
+		if (is_no_gpu(field, &items.v[items.len]))
+			no_gpu = child;
+		else
 			items.len++;
 	}
-	if (!check_patterns(r, field, node, &items))
+	if (!check_patterns(r, field, node, &items) || !check_no_gpu(r, no_gpu, &items))
 		return false;
 	*ret_items = items;
 	return true;

@@ -127,6 +127,10 @@ put_number(struct hl_json *json, const struct policy_field_info *info)
 		put_milli(json, "minimum", info->min);
 		put_milli(json, "maximum", info->max);
 		break;
+	case POLICY_KIND_BITS:
+		put_pair(json, "type", "\"string\"");
+		put_pair(json, "pattern", "\"^[0-7]{3}$\""); /* umask is the only one */
+		break;
 	case POLICY_KIND_SIZE:
 		put_pair(json, "$ref", "\"#/definitions/size\"");
 		break;

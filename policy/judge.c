@@ -64,7 +64,7 @@ judge_number(const struct policy *policy, enum policy_field field, const char *t
 		say_number(judgement, field, state->bound);
 	if (number == state->number)
 		set_verdict(judgement, POLICY_SAME, &state->origin);
-	else if (!policy_number_is_allowed(state, number))
+	else if (!policy_number_is_allowed(field, state, number))
 		set_verdict(judgement, POLICY_LOOSER, &state->bound_origin);
 	else
 		set_verdict(judgement, POLICY_TIGHTER,
@@ -210,6 +210,7 @@ judge_kind(const struct policy *policy, enum policy_field field, const char *tex
 	case POLICY_KIND_BOOL:
 	case POLICY_KIND_ENUM:
 	case POLICY_KIND_INT:
+	case POLICY_KIND_BITS:
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:

@@ -252,12 +252,29 @@ is_pattern(const char *text)
 	return strpbrk(text, "*?") != NULL;
 }
 
+/* "gpu:all", "gpu:none" or "gpu:0". */
+static bool
+is_gpu(const char *text)
+{
+	const char *which = text + strlen(POLICY_GPU);
+	struct hl_err ignored = { 0 };
+	uint64_t number;
+
+	if (strncmp(text, POLICY_GPU, strlen(POLICY_GPU)) != 0)
+		return false;
+	return strcmp(text, POLICY_GPU_ALL) == 0 || strcmp(text, POLICY_GPU_NONE) == 0 ||
+	       ((which[0] != '0' || which[1] == '\0') &&
+		   hl_parse_u64(which, 0, POLICY_GPUS_MAX - 1, &number, &ignored) == 0);
+}
+
 /* Which of them are never given is for whoever knows the host to say. */
 static bool
 read_device(struct policy_reader *r, const struct node *node, const char *text,
     const char **ret_text)
 {
 	*ret_text = text;
+	if (is_gpu(text))
+		return true;
 	if (strncmp(text, "/dev/", 5) == 0 && hl_path_is_normal(text) && !is_pattern(text) &&
 	    strchr(text, '$') == NULL) {
 		policy_lint_path(r, "fs.devices", node, text);
@@ -267,7 +284,7 @@ read_device(struct policy_reader *r, const struct node *node, const char *text,
 	    "fs.devices must be a path below /dev in normal form, not \"%.60s\"", text);
 	policy_diag_help(r->diag,
 	    strncmp(text, "gpu", 3) == 0
-		? "name the devices themselves, such as /dev/dri/renderD128 or /dev/nvidia0"
+		? "write gpu:all, gpu:none, or the number of one from gpu:0 to gpu:63"
 		: "write it as in /dev/fuse; no pattern, no placeholder, no ..");
 	return false;
 }

@@ -62,8 +62,9 @@ policy_parse_number(enum policy_field field, const char *text, uint64_t *ret_num
 {
 	struct policy_arena arena = { 0 };
 	struct text_reader t;
-	/* A word needs no quotes where there is no YAML around it. */
-	bool is_plain = policy_field_kind(field) != POLICY_KIND_ENUM;
+	/* A word needs no quotes where there is no YAML around it, nor do octal digits. */
+	bool is_plain = policy_field_kind(field) != POLICY_KIND_ENUM &&
+			policy_field_kind(field) != POLICY_KIND_BITS;
 	int result = begin(&t, &arena, text, is_plain, err);
 
 	if (result == 0)

@@ -43,6 +43,7 @@ enum policy_kind {
 	POLICY_KIND_BOOL,     /* number 0 or 1 */
 	POLICY_KIND_ENUM,     /* number: index into the field's words, strict first */
 	POLICY_KIND_INT,      /* number */
+	POLICY_KIND_BITS,     /* number: as many octal digits as the largest has */
 	POLICY_KIND_SIZE,     /* number: bytes */
 	POLICY_KIND_DURATION, /* number: milliseconds */
 	POLICY_KIND_MILLI,    /* number: thousandths (cpus) */
@@ -102,8 +103,9 @@ struct policy_record; /* one mapping of a list of them (policy/records.def) */
 const char *policy_record_get(const struct policy_record *record, const char *key);
 
 struct policy_item {
-	const char *name; /* MAP, NAMED: the key; else NULL */
-	const char *text; /* SET, MAP: the member or value (a value of env.set may be private) */
+	const char *name;  /* MAP, NAMED: the key; else NULL */
+	const char *text;  /* SET, MAP: the member or value (a value of env.set may be private) */
+	bool is_every_gpu; /* SET of devices: "gpu:all", which takes each "gpu:N" */
 	const struct policy_record *record; /* RECORDS, NAMED */
 	struct policy_mount mount;
 	struct policy_tmpfs tmpfs;
@@ -138,8 +140,15 @@ enum policy_severity {
 enum {
 	POLICY_FINDINGS_MAX = 20,
 	POLICY_FILE_MAX = 1 << 20,
-	POLICY_LAYERS_MAX = 64
+	POLICY_LAYERS_MAX = 64,
+	POLICY_GPUS_MAX = 64 /* the kernel numbers as many nodes to render with */
 };
+
+/* Members of fs.devices that are no path: "gpu:0", and of all values only these two words. In a
+ * settled policy there is no "gpu:none": it is a list without the others. */
+#define POLICY_GPU      "gpu:"
+#define POLICY_GPU_ALL  "gpu:all"
+#define POLICY_GPU_NONE "gpu:none"
 
 struct policy_finding {
 	enum policy_severity severity;

@@ -119,7 +119,7 @@ policy_field_forms(enum policy_field field)
 	/* Under the key stand names, of which "allowed" could be one. */
 	if (kind == POLICY_KIND_HOME || kind == POLICY_KIND_NAMED)
 		return no_forms;
-	if (policy_field_info(field)->merge == MERGE_MAX)
+	if (policy_field_is_least(field))
 		return least_forms;
 	if (policy_kind_is_number(kind) || policy_kind_is_ranked(kind))
 		return number_forms;

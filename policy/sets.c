@@ -78,6 +78,8 @@ policy_pattern_is_dear(const char *pattern)
 bool
 policy_item_is_inside(const struct policy_item *item, const struct policy_item *bound)
 {
+	if (bound->is_every_gpu && strncmp(item->text, POLICY_GPU, strlen(POLICY_GPU)) == 0)
+		return true;
 	if (bound->record == NULL)
 		return policy_pattern_is_inside(item->text, bound->text);
 	bool is_same_name = bound->name == NULL || strcmp(item->name, bound->name) == 0;
@@ -88,7 +90,7 @@ policy_item_is_inside(const struct policy_item *item, const struct policy_item *
 static bool
 is_wide(const struct policy_item *item)
 {
-	return item->record != NULL || strpbrk(item->text, "*?") != NULL;
+	return item->record != NULL || item->is_every_gpu || strpbrk(item->text, "*?") != NULL;
 }
 
 static int

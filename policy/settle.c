@@ -60,8 +60,8 @@ settle_number(struct policy *policy, enum policy_field field, struct policy_valu
 		state->bound = state->number;
 		state->bound_origin = state->origin;
 	}
-	if (state->is_bounded && state->number > state->bound) {
-		state->number = state->bound;
+	if (state->is_bounded && !policy_number_is_inside(field, state->number, state->bound)) {
+		state->number = policy_number_of_both(field, state->number, state->bound);
 		state->origin = state->bound_origin;
 	}
 	if (policy_number_dormant(policy, field, err) != 0)
@@ -156,6 +156,7 @@ settle_kind(struct policy *policy, enum policy_field field, struct policy_value 
 	case POLICY_KIND_BOOL:
 	case POLICY_KIND_ENUM:
 	case POLICY_KIND_INT:
+	case POLICY_KIND_BITS:
 	case POLICY_KIND_SIZE:
 	case POLICY_KIND_DURATION:
 	case POLICY_KIND_MILLI:

@@ -158,7 +158,8 @@ bool policy_pattern_is_inside(const char *pattern, const char *bound);
 bool policy_pattern_is_dear(const char *pattern);
 
 /* compare.c: whether a number, or rank, is inside the bound. */
-bool policy_number_is_allowed(const struct policy_state *state, uint64_t number);
+bool policy_number_is_allowed(enum policy_field field, const struct policy_state *state,
+    uint64_t number);
 
 /* check.c: what contradicts itself in one file. */
 void policy_check_file(const struct policy_read *layer, struct diag *diag);

@@ -424,6 +424,30 @@ check_range(struct policy_reader *r, enum policy_field field, const struct node 
 	return false;
 }
 
+/* As many octal digits as the largest has: one that is shorter or longer reads like another. */
+static bool
+read_bits(struct policy_reader *r, const struct policy_field_info *info, const struct node *node,
+    uint64_t *ret_number)
+{
+	char longest[32];
+	const char *text;
+	uint64_t number = 0;
+
+	if (!policy_read_string(r, info->key, node, &text))
+		return false;
+	snprintf(longest, sizeof(longest), "%llo", (unsigned long long)info->max);
+	if (strlen(text) != strlen(longest) || text[strspn(text, "01234567")] != '\0') {
+		policy_diag_error(r->diag, HLP_11, policy_at(node),
+		    "%s must be %zu octal digits in quotes, such as \"%s\"", info->key,
+		    strlen(longest), info->default_text);
+		return false;
+	}
+	for (const char *c = text; *c != '\0'; c++)
+		number = number * 8 + (uint64_t)(*c - '0');
+	*ret_number = number;
+	return true;
+}
+
 static bool
 read_kind(struct policy_reader *r, enum policy_field field, const struct node *node,
     uint64_t *ret_number)
@@ -444,6 +468,11 @@ read_kind(struct policy_reader *r, enum policy_field field, const struct node *n
 	case POLICY_KIND_INT:
 		if (!policy_read_u64(r, info->key, node,
 			(struct policy_range){ info->min, info->max }, ret_number))
+			return false;
+		*ret_number = policy_number_turned(field, *ret_number);
+		return true;
+	case POLICY_KIND_BITS:
+		if (!read_bits(r, info, node, ret_number))
 			return false;
 		*ret_number = policy_number_turned(field, *ret_number);
 		return true;

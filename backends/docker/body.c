@@ -12,6 +12,32 @@
 
 #include "base/banned.h"
 
+/* What the client makes of "all" and of "device=0"; each member is said, so that an engine has none
+ * to fill in. */
+static void
+json_gpus(const char *text, struct hl_json *json)
+{
+	const char *list = strchr(text, '='); /* NULL: all */
+
+	hl_json_member(json, "Driver", "");
+	hl_json_key(json, "Count");
+	hl_json_raw(json, list == NULL ? "-1" : "0");
+	hl_json_key(json, "DeviceIDs");
+	hl_json_array(json);
+	for (const char *at = list; at != NULL; at = strchr(at + 1, ',')) {
+		char id[16] = "";
+		size_t len = strcspn(at + 1, ",");
+		HL_BUG_ON(len >= sizeof(id));
+		memcpy(id, at + 1, len);
+		hl_json_string(json, id);
+	}
+	hl_json_end_array(json);
+	hl_json_key(json, "Capabilities");
+	hl_json_raw(json, "[[\"gpu\"]]");
+	hl_json_key(json, "Options");
+	hl_json_raw(json, "{}");
+}
+
 static void
 json_object_value(const struct docker_setting *setting, struct hl_json *json)
 {
@@ -29,6 +55,8 @@ json_object_value(const struct docker_setting *setting, struct hl_json *json)
 		hl_json_key(json, "NonRecursive");
 		hl_json_bool(json, true);
 		hl_json_end_object(json);
+	} else if (setting->option == DOCKER_GPUS) {
+		json_gpus(setting->text, json);
 	} else if (setting->option == DOCKER_DEVICE) {
 		hl_json_member(json, "PathOnHost", setting->other);
 		hl_json_member(json, "PathInContainer", setting->text);

@@ -33,6 +33,7 @@ static const struct docker_dialect dialects[] = {
 	    .engine = DOCKER_ENGINES_DOCKER,
 	    .has_tmpfs_owner = true,
 	    .tmpfs = "",
+	    .gpus = DOCKER_GPUS,
 	    .body = docker_body,
 	    .has_place = docker_has_place,
 	},
@@ -46,6 +47,9 @@ static const struct docker_dialect dialects[] = {
 	    /* What the image has at the place is not copied into it: that would count as its size.
 	     */
 	    .tmpfs = ",notmpcopyup",
+	    /* Its --gpus came with version 5 and is written for docker's callers; a name of the
+	     * Container Device Interface it takes as a device since 4.1. */
+	    .gpus = DOCKER_DEVICE,
 	    .body = podman_spec,
 	    .has_place = podman_has_place,
 	},

@@ -28,8 +28,9 @@ struct docker_dialect {
 	enum docker_engines engine; /* one bit */
 	const struct docker_fixed *fixed;
 	size_t fixed_len;
-	bool has_tmpfs_owner; /* a tmpfs takes uid= and gid= */
-	const char *tmpfs;    /* further options of each, "" = none */
+	bool has_tmpfs_owner;       /* a tmpfs takes uid= and gid= */
+	const char *tmpfs;          /* further options of each, "" = none */
+	enum docker_option_id gpus; /* by which graphics processors are asked for */
 	void (*body)(const struct docker_settings *settings, const char *image, bool with_labels,
 	    struct hl_buf *out);
 	/* Whether the value of that option has a place in the body. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/docker/dialect.h"
 #include "backends/docker/helper.h"
 #include "backends/docker/lower.h"
 #include "backends/docker/prepare.h"
@@ -227,6 +228,25 @@ take_reuse(struct docker_run *run, const struct docker_created *created, struct 
 	snprintf(sandbox->reuse_why, sizeof(sandbox->reuse_why), "%s", created->why);
 }
 
+/* docker says "could not select device driver", podman "unresolvable CDI devices": neither says
+ * what is to be done. Always -1. */
+static int
+explain_gpus(const struct plan *plan, struct hl_err *err)
+{
+	bool has_gpus = plan->gpus.is_all || plan->gpus.numbers != 0;
+	bool is_podman = docker_dialect(plan)->gpus == DOCKER_DEVICE;
+
+	if (!has_gpus || err->help[0] != '\0' || (err->code != HLB_51 && err->code != HLB_52))
+		return -1;
+	err->where = plan->gpus.origin.where;
+	return hl_err_help(err,
+	    is_podman
+		? "fs.devices asks for graphics processors: see 'nvidia-ctk cdi list' for those "
+		  "that podman knows, or take them out of it"
+		: "fs.devices asks for graphics processors: the engine needs the NVIDIA "
+		  "Container Toolkit for them, or take them out of it");
+}
+
 static int
 start_container(struct docker_run *run, const struct start_call *call, struct docker_opened *opened,
     struct sandbox *sandbox, struct hl_err *err)
@@ -253,11 +273,13 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 		return -1;
 	run->is_create_asked = true;
 	if (docker_create(&run->early->helper, plan, &facts, &created, err) < 0)
-		return -1;
+		return explain_gpus(plan, err);
 	take_reuse(run, &created, sandbox);
 	int status = check_warnings(&created.warnings, wanted, err);
 	if (status == 0)
-		status = docker_helper_start_container(&run->early->helper, &pid, err);
+		status = docker_helper_start_container(&run->early->helper, &pid, err) == 0
+			     ? 0
+			     : explain_gpus(plan, err);
 	if (status < 0 && created.reuse == SANDBOX_REUSED && err->help[0] == '\0')
 		hl_err_help(err, "'hermes-launch stop %s' gives up what is kept of the session",
 		    plan->keep.session);

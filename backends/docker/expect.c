@@ -41,7 +41,7 @@ static bool
 mounts_are_known(const struct docker_settings *settings)
 {
 	static const enum docker_option_id unknown[] = { DOCKER_PRIVILEGED, DOCKER_VOLUME,
-		DOCKER_VOLUMES_FROM, DOCKER_GPUS, DOCKER_RUNTIME, DOCKER_CGROUPNS };
+		DOCKER_VOLUMES_FROM, DOCKER_RUNTIME, DOCKER_CGROUPNS };
 
 	for (size_t i = 0; i < settings->len; i++) {
 		const struct docker_setting *setting = &settings->items[i];
@@ -72,6 +72,19 @@ read_tmpfs_options(const char *options, struct confine_op *op)
 			op->size = size;
 		at += len + (at[len] == ',' ? 1 : 0);
 	}
+}
+
+/* For these the runtime of a driver mounts its libraries and sets variables. */
+static bool
+has_gpus(const struct docker_settings *settings)
+{
+	for (size_t i = 0; i < settings->len; i++) {
+		const struct docker_setting *setting = &settings->items[i];
+		if (setting->option == DOCKER_GPUS ||
+		    (setting->option == DOCKER_DEVICE && setting->other == NULL))
+			return true;
+	}
+	return false;
 }
 
 static bool
@@ -123,6 +136,8 @@ expect_mounts(const struct docker_settings *settings, struct lowered *lowered)
 			fill_op(&settings->items[i], lowered,
 			    &confinement->ops[confinement->ops_len++]);
 	confinement->flags |= CONFINE_SEEN_MOUNTS;
+	if (has_gpus(settings))
+		confinement->flags |= CONFINE_SEEN_DRIVER;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -145,6 +160,9 @@ expect_env(const struct docker_settings *settings, struct lowered *lowered)
 
 	hl_buf_init(&names, NAMES_MAX);
 	hl_buf_puts(&names, "PATH\nHOSTNAME\nHOME\nTERM\ncontainer\n");
+	if (has_gpus(settings))
+		hl_buf_puts(&names, "NVIDIA_VISIBLE_DEVICES\nNVIDIA_DRIVER_CAPABILITIES\n"
+				    "AMD_VISIBLE_DEVICES\n");
 	for (size_t i = 0; i < settings->len; i++)
 		if (settings->items[i].option == DOCKER_ENV)
 			put_name(&names, settings->items[i].text);

@@ -291,6 +291,36 @@ add_device(struct docker_settings *settings, const struct plan_device *device, s
 	return 0;
 }
 
+/* docker's is one request, because what its driver is told is one variable: "device=0,3", read as
+ * CSV as well. Each of podman's is a device. */
+static void
+add_gpus(struct docker_settings *settings, const struct plan_gpus *gpus)
+{
+	enum docker_option_id option = settings->dialect->gpus;
+	bool is_each = option == DOCKER_DEVICE;
+	struct hl_buf text HL_AUTO(hl_buf_done) = { 0 };
+
+	hl_buf_init(&text, 512);
+	if (gpus->is_all)
+		hl_buf_puts(&text, is_each ? DOCKER_CDI_GPU DOCKER_GPUS_ALL : DOCKER_GPUS_ALL);
+	for (unsigned i = 0; i < 8 * sizeof(gpus->numbers); i++) {
+		if ((gpus->numbers >> i & 1U) == 0)
+			continue;
+		hl_buf_putf(&text, "%s%u",
+		    is_each        ? DOCKER_CDI_GPU
+		    : text.len > 0 ? ","
+				   : DOCKER_GPUS_DEVICE,
+		    i);
+		if (!is_each)
+			continue;
+		docker_settings_add(settings, option, text.data, &gpus->origin);
+		hl_buf_reset(&text);
+	}
+	settings->failed |= text.failed;
+	if (text.len > 0)
+		docker_settings_add(settings, option, text.data, &gpus->origin);
+}
+
 /* An engine refuses two mounts at one place: what the policy mounts there wins over a tmpfs of the
  * list, and both win over the private home. */
 int
@@ -318,6 +348,7 @@ docker_mounts_fill(struct docker_settings *settings, const struct plan *plan, st
 		if (add_device(settings, &plan->devices[i], err) < 0)
 			return -1;
 	}
+	add_gpus(settings, &plan->gpus);
 	if (wants_home && plan->home.kind == PLAN_HOME_TMPFS && !has_tmpfs_at(plan, home_path))
 		return add_home_tmpfs(settings, plan, err);
 	return 0;

@@ -192,6 +192,7 @@ trial_plan(const struct plan *plan, const struct outcome *outcome, struct plan *
 	trial.mounts_len = 0;
 	trial.tmpfs_len = 0;
 	trial.devices_len = 0;
+	trial.gpus = (struct plan_gpus){ 0 };
 	trial.deny = (struct hl_strv){ 0 };
 	trial.home = (struct plan_home){ .kind = PLAN_HOME_TMPFS };
 	trial.network = PLAN_NETWORK_NONE;

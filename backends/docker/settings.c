@@ -93,6 +93,15 @@ put_object_value(const struct docker_setting *setting, struct hl_buf *out)
 		    (unsigned long long)setting->number);
 		return;
 	}
+	if (setting->option == DOCKER_GPUS) {
+		const char *quote = strchr(setting->text, ',') != NULL ? "\"" : "";
+		hl_buf_putf(out, "%s%s%s", quote, setting->text, quote);
+		return;
+	}
+	if (setting->option == DOCKER_DEVICE && setting->other == NULL) {
+		hl_buf_puts(out, setting->text);
+		return;
+	}
 	if (setting->option == DOCKER_DEVICE) {
 		hl_buf_putf(out, "%s:%s:" DOCKER_DEVICE_RIGHTS, setting->other, setting->text);
 		return;

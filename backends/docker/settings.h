@@ -17,7 +17,8 @@
  */
 struct docker_setting {
 	enum docker_option_id option;
-	char *text; /* STRING, LIST; MAP: name; TMPFS, MOUNT, DEVICE: target; ULIMIT: name */
+	/* STRING, LIST, GPUS; MAP: name; TMPFS, MOUNT, DEVICE: target; ULIMIT: name */
+	char *text;
 	/* MAP: value; TMPFS: options; MOUNT, DEVICE: source; LIST: the API's form, or NULL */
 	char *other;
 	uint64_t
@@ -84,6 +85,12 @@ char *docker_runner_path(const struct plan *plan) HL_MUST_CHECK;
 
 /* What a device may be used for: without "m", nobody makes nodes of it. */
 #define DOCKER_DEVICE_RIGHTS "rw"
+
+/* Words of docker's --gpus; and the name that a graphics processor has in descriptions of the
+ * Container Device Interface, which alone have no path: so its setting has no source. */
+#define DOCKER_GPUS_ALL    "all"
+#define DOCKER_GPUS_DEVICE "device="
+#define DOCKER_CDI_GPU     "nvidia.com/gpu="
 
 #define DOCKER_RUNNER_TARGET "/.hermes-runner"
 #define DOCKER_NAME_PREFIX   "hermes-launch-"

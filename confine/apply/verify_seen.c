@@ -29,7 +29,9 @@ enum own_form {
 	OWN_WHOLE, /* a file system made for this, and so not a directory of one; may be written */
 	OWN_READ_ONLY,
 	OWN_NODE, /* one device and nothing else: whether it may be written says the device */
-	OWN_FILE  /* one regular file; may be written */
+	OWN_FILE, /* one regular file; may be written */
+	OWN_PART, /* of a driver: one file or socket, read-only and with no other power */
+	OWN_PARTS /* the same, and directories */
 };
 
 struct engines_own {
@@ -59,6 +61,18 @@ static const struct engines_own own[] = {
 	{ "/etc/hosts", false, OWN_FILE, NULL },
 	{ "/etc/resolv.conf", false, OWN_FILE, NULL },
 	{ "/run/.containerenv", false, OWN_FILE, NULL },
+};
+
+/* What the runtime of a graphics driver binds of the host's: the driver's libraries, programs and
+ * settings, its firmware, and the sockets of its services. Its nodes are below /dev, as any. */
+static const struct engines_own drivers[] = {
+	{ "/usr", true, OWN_PART, NULL },
+	{ "/lib", true, OWN_PART, NULL },
+	{ "/lib64", true, OWN_PART, NULL },
+	{ "/etc", true, OWN_PART, NULL },
+	{ "/run", true, OWN_PART, NULL },
+	{ "/lib/firmware", true, OWN_PARTS, NULL },
+	{ "/usr/lib/firmware", true, OWN_PARTS, NULL },
 };
 
 /* The kind behind the separator: "... - tmpfs tmpfs rw,size=64k". */
@@ -93,6 +107,14 @@ type_at(const char *place)
 }
 
 static bool
+is_powerless(const struct verify_mount *mount)
+{
+	return verify_has_option(mount->options, "ro") &&
+	       verify_has_option(mount->options, "nosuid") &&
+	       verify_has_option(mount->options, "nodev");
+}
+
+static bool
 has_form(enum own_form form, const struct verify_mount *mount)
 {
 	switch (form) {
@@ -106,20 +128,26 @@ has_form(enum own_form form, const struct verify_mount *mount)
 	}
 	case OWN_FILE:
 		return type_at(mount->place) == S_IFREG;
+	case OWN_PART: {
+		mode_t type = type_at(mount->place);
+		return (type == S_IFREG || type == S_IFSOCK) && is_powerless(mount);
+	}
+	case OWN_PARTS:
+		return is_powerless(mount);
 	}
 	return false;
 }
 
 static bool
-is_engines_own(const struct verify_mount *mount)
+is_one_of(const struct engines_own *rows, size_t len, const struct verify_mount *mount)
 {
 	const char *kind = kind_of(mount->rest);
 
-	for (size_t i = 0; i < HL_ARRAY_SIZE(own); i++) {
-		bool is_there = own[i].is_tree ? apply_is_beneath(mount->place, own[i].place)
-					       : strcmp(mount->place, own[i].place) == 0;
-		if (is_there && (own[i].kinds == NULL || is_kind(own[i].kinds, kind)) &&
-		    has_form(own[i].form, mount))
+	for (size_t i = 0; i < len; i++) {
+		bool is_there = rows[i].is_tree ? apply_is_beneath(mount->place, rows[i].place)
+						: strcmp(mount->place, rows[i].place) == 0;
+		if (is_there && (rows[i].kinds == NULL || is_kind(rows[i].kinds, kind)) &&
+		    has_form(rows[i].form, mount))
 			return true;
 	}
 	return false;
@@ -163,7 +191,9 @@ verify_seen_mount(const struct confinement *confinement, const struct verify_mou
 	}
 	/* The text is gone when this is told: only what is asked for has a name then. */
 	*ret_subject = "a mount that was not asked for";
-	return strcmp(mount->place, "/") == 0 || is_engines_own(mount);
+	return strcmp(mount->place, "/") == 0 || is_one_of(own, HL_ARRAY_SIZE(own), mount) ||
+	       ((confinement->flags & CONFINE_SEEN_DRIVER) != 0 &&
+		   is_one_of(drivers, HL_ARRAY_SIZE(drivers), mount));
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -100,6 +100,37 @@ is_same(const json_t *asked, const json_t *kept)
 	return true;
 }
 
+/* An engine may write what is empty as null, or not at all. */
+static bool
+is_request_kept(const json_t *asked, const json_t *kept)
+{
+	static const char *const members[] = { "Driver", "Count", "DeviceIDs", "Capabilities",
+		"Options" };
+	size_t known = 0;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(members); i++) {
+		const json_t *want = json_object_get(asked, members[i]);
+		const json_t *have = json_object_get(kept, members[i]);
+		known += have != NULL ? 1 : 0;
+		if (json_equal(want, have) != 1 &&
+		    !(inspect_is_nothing(want) && inspect_is_nothing(have)))
+			return false;
+	}
+	return json_is_object(kept) && json_object_size(kept) == known;
+}
+
+/* Graphics processors. In order, because each could be another driver's. */
+static bool
+are_requests_kept(const json_t *asked, const json_t *kept)
+{
+	if (json_array_size(asked) != json_array_size(kept))
+		return false;
+	for (size_t i = 0; i < json_array_size(asked); i++)
+		if (!is_request_kept(json_array_get(asked, i), json_array_get(kept, i)))
+			return false;
+	return true;
+}
+
 /* LogConfig comes back with an empty Config beside the Type: an object may have more. */
 bool
 inspect_is_kept(json_t *asked, const json_t *kept)
@@ -127,7 +158,9 @@ compare_part(json_t *asked, const json_t *kept, const char *part, struct hl_err 
 
 	json_object_foreach(want, key, value)
 	{
-		if (!inspect_is_kept(value, json_object_get(have, key)))
+		bool is_list_of_requests = strcmp(key, "DeviceRequests") == 0;
+		if (!(is_list_of_requests ? are_requests_kept(value, json_object_get(have, key))
+					  : inspect_is_kept(value, json_object_get(have, key))))
 			return hl_err_set(err, HLB_53, "the engine did not take '%s.%s' as asked",
 			    part, key);
 	}
@@ -139,6 +172,7 @@ inspect_is_nothing(const json_t *value)
 {
 	return value == NULL || json_is_null(value) || json_is_false(value) ||
 	       (json_is_array(value) && json_array_size(value) == 0) ||
+	       (json_is_object(value) && json_object_size(value) == 0) ||
 	       (json_is_string(value) && json_string_length(value) == 0);
 }
 
@@ -147,7 +181,8 @@ static int
 check_nothing_more(const json_t *asked, const json_t *kept, struct hl_err *err)
 {
 	static const char *const powers[] = { "Privileged", "AutoRemove", "CapAdd", "Binds",
-		"Devices", "DeviceCgroupRules", "VolumesFrom", "GroupAdd", "PidMode", "UTSMode" };
+		"Devices", "DeviceRequests", "DeviceCgroupRules", "VolumesFrom", "GroupAdd",
+		"PidMode", "UTSMode" };
 	const json_t *want = json_object_get(asked, "HostConfig");
 	const json_t *have = json_object_get(kept, "HostConfig");
 

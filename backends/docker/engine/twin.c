@@ -23,15 +23,10 @@ static const char *const kept_labels[] = { DOCKER_LABEL_SESSION, DOCKER_LABEL_PR
 
 /* An engine that was started again tells an empty list as null. */
 static bool
-says_nothing(const json_t *value)
-{
-	return inspect_is_nothing(value) || (json_is_object(value) && json_object_size(value) == 0);
-}
-
-static bool
 is_equal(const json_t *one, const json_t *other)
 {
-	return json_equal(one, other) == 1 || (says_nothing(one) && says_nothing(other));
+	return json_equal(one, other) == 1 ||
+	       (inspect_is_nothing(one) && inspect_is_nothing(other));
 }
 
 /* The first member of one that other has not as it is; NULL = none. */

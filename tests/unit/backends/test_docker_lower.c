@@ -446,35 +446,6 @@ test_engine_arguments_without_a_form_are_refused(void **state)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Devices
- */
-static void
-test_devices_are_in_both_forms(void **state)
-{
-	struct fixture *f = *state;
-	struct plan_device devices[] = {
-		{ .src = (char[]){ "/dev/dri/renderD128" }, .dst = (char[]){ "/dev/gpu" } },
-		{ .src = (char[]){ "/dev/fuse" }, .dst = (char[]){ "/dev/fuse" } },
-	};
-
-	lower(f);
-	assert_null(strstr(f->lowered.body.data, "Devices"));
-	lowered_done(&f->lowered);
-	lowered_init(&f->lowered);
-	f->plan.devices = devices;
-	f->plan.devices_len = HL_ARRAY_SIZE(devices);
-	lower(f);
-	assert_true(has_argument(f, "/dev/dri/renderD128:/dev/gpu:rw"));
-	assert_true(has_argument(f, "/dev/fuse:/dev/fuse:rw"));
-	assert_non_null(strstr(f->lowered.body.data,
-	    "\"Devices\":[{\"PathOnHost\":\"/dev/dri/renderD128\",\"PathInContainer\":\"/dev/gpu\","
-	    "\"CgroupPermissions\":\"rw\"},{\"PathOnHost\":\"/dev/fuse\","));
-	/* The client would take what is behind a colon for the place inside. */
-	devices[0].src = (char[]){ "/dev/dri/by-path/pci-0000:00" };
-	refuses(f, "HLB-58");
-}
-
-/* ------------------------------------------------------------------------------------------------
  * Covers
  */
 static void
@@ -573,7 +544,6 @@ main(void)
 		CASE(test_targets_that_would_hide_the_runner_are_refused),
 		CASE(test_engine_arguments_are_in_both_forms),
 		CASE(test_engine_arguments_without_a_form_are_refused),
-		CASE(test_devices_are_in_both_forms),
 		CASE(test_denied_paths_are_covered_inside),
 		CASE(test_a_source_that_is_denied_is_refused),
 		CASE(test_one_place_has_one_mount),

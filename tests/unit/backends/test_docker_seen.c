@@ -88,6 +88,30 @@ test_mounts_are_looked_at_beside_a_device(void **state)
 	f->plan.devices_len = 0;
 }
 
+/* Beside graphics processors mounts and variables are looked at all the same: a driver's runtime
+ * adds some of its own, and only where it was asked for. */
+static void
+test_mounts_are_looked_at_beside_a_gpu(void **state)
+{
+	struct fixture *f = *state;
+
+	lower(f);
+	assert_int_equal(f->lowered.confinement.flags & CONFINE_SEEN_DRIVER, 0);
+	assert_null(strstr(f->lowered.confinement.seen_env, "NVIDIA"));
+	static const char *const backends[] = { "docker", "podman" };
+	for (size_t i = 0; i < HL_ARRAY_SIZE(backends); i++) {
+		lowered_done(&f->lowered);
+		lowered_init(&f->lowered);
+		f->plan.backend = backends[i];
+		f->plan.gpus.numbers = 1;
+		lower(f);
+		const uint32_t both = CONFINE_SEEN_MOUNTS | CONFINE_SEEN_DRIVER;
+		assert_int_equal(f->lowered.confinement.flags & both, both);
+		assert_non_null(
+		    strstr(f->lowered.confinement.seen_env, "NVIDIA_VISIBLE_DEVICES\n"));
+	}
+}
+
 static const struct confine_op *
 op_at(const struct confinement *seen, const char *place)
 {
@@ -151,6 +175,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_mounts_variables_and_limits_are_expected,
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mounts_are_looked_at_beside_a_device, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_mounts_are_looked_at_beside_a_gpu, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_arguments_let_through_are_not_missed_inside,
 		    setup, teardown),

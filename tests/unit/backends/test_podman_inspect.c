@@ -170,12 +170,47 @@ test_anything_else_is_found(void **state)
 	}
 }
 
+/* A name of the Container Device Interface is not told again, and makes no room for another device.
+ */
+static void
+test_described_devices(void **state)
+{
+	static const struct {
+		const char *asked, *kept;
+		bool is_kept;
+	} cases[] = {
+		{ "[{'path':'nvidia.com/gpu=0'}]", "[]", true },
+		{ "[{'path':'nvidia.com/gpu=0'}]", "null", true },
+		{ "[{'path':'nvidia.com/gpu=0'},{'path':'/dev/a:/dev/b:rwm'}]",
+		    "[{'PathInContainer':'/dev/b'}]", true },
+		{ "[{'path':'nvidia.com/gpu=0'}]", "[{'PathInContainer':'/dev/sda'}]", false },
+		{ "[{'path':'nvidia.com/gpu=0'},{'path':'/dev/a:/dev/b:rwm'}]", "[]", false },
+		{ "[{'path':'nvidia.com/gpu=0'},{'path':'/dev/a:/dev/b:rwm'}]",
+		    "[{'PathInContainer':'/dev/b'},{'PathInContainer':'/dev/kvm'}]", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(cases); i++) {
+		json_t *asked = read_json(asked_text), *kept = read_json(kept_text);
+		struct hl_err err = { 0 };
+		json_object_set_new(asked, "devices", read_json(cases[i].asked));
+		json_object_set_new(json_object_get(kept, "HostConfig"), "Devices",
+		    read_json(cases[i].kept));
+		int status = inspect_compare_podman(asked, kept, &err);
+		if ((status == 0) != cases[i].is_kept)
+			fail_msg("%zu: %s", i, err.msg);
+		json_decref(asked);
+		json_decref(kept);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_was_asked_passes),
 		cmocka_unit_test(test_anything_else_is_found),
+		cmocka_unit_test(test_described_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

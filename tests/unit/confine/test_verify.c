@@ -325,6 +325,43 @@ test_mounts_of_an_engine(void **state)
 	}
 }
 
+/* With a driver's: files of the host's that nobody can write or gain by, where drivers have them.
+ */
+static void
+test_mounts_of_a_driver(void **state)
+{
+	static const struct {
+		const char *line;
+		bool is_fine;
+	} lines[] = {
+		{ "20 1 8:1 /l /etc/passwd ro,nosuid,nodev,relatime - ext4 /dev/vda rw\n", true },
+		{ "20 1 8:1 /l /etc/passwd rw,nosuid,nodev,relatime - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 /l /etc/passwd ro,nodev,relatime - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 /l /etc/passwd ro,nosuid,relatime - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 /l /etc ro,nosuid,nodev,relatime - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 /l /usr/bin ro,nosuid,nodev,relatime - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 /l /usr/lib/firmware/x ro,nosuid,nodev - ext4 /dev/vda rw\n", true },
+		{ "20 1 8:1 /l /usr/lib/firmware/x rw,nosuid,nodev - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 /l /usr/none ro,nosuid,nodev - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 /l /root/x ro,nosuid,nodev - ext4 /dev/vda rw\n", false },
+	};
+	struct confinement with = engine;
+	struct confine_failure failure = { 0 };
+	char text[4096];
+
+	(void)state;
+	with.flags |= CONFINE_SEEN_DRIVER;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(lines); i++) {
+		struct verify_mounts mounts = { .confinement = &with };
+		snprintf(text, sizeof(text), "%s%s", engine_mounts, lines[i].line);
+		int status = verify_mounts_feed(&mounts, text, strlen(text), &failure);
+		if ((status == 0) != lines[i].is_fine)
+			fail_msg("%s", lines[i].line);
+		assert_int_equal(look_at(text, &failure), -1); /* without it none of them */
+		assert_string_equal(failure.subject, NOT_ASKED);
+	}
+}
+
 static void
 write_limit(const char *dir, const char *name, const char *text)
 {
@@ -422,6 +459,7 @@ main(void)
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_mounts_of_an_engine),
+		cmocka_unit_test(test_mounts_of_a_driver),
 		cmocka_unit_test(test_limits_of_an_engine),
 		cmocka_unit_test(test_environment_of_an_engine),
 	};

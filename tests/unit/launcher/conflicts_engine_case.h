@@ -30,7 +30,7 @@ static const char policy_text[] =
     "  root: read_only\n"
     "  mounts: [{src: /usr/share, dst: /data, access: ro}]\n"
     "  tmpfs: [{dst: /scratch, size: 64MiB, exec: false}]\n"
-    "  devices: {allowed: [/dev/fuse, /dev/kvm], default: [/dev/fuse]}\n"
+    "  devices: {allowed: [/dev/fuse, /dev/kvm, gpu:0, gpu:1], default: [/dev/fuse, gpu:0]}\n"
     "network: {mode: none}\n"
     "env: {pass: [LANG, \"APP_*\"], set: {FIXED: \"as it is\"}}\n"
     "image: {pull: missing}\n";

@@ -354,40 +354,9 @@ test_unknown_options_go_on_in_warn_only(void **state)
 	assert_int_equal(trial->conflicts.engine_args.len, 1);
 	assert_string_equal(trial->conflicts.engine_args.v[0], "--frobnicate=1");
 	trial_free(trial);
-	trial = trial_ask("warn", docker, "--engine-arg", "--gpus=all");
-	assert_string_equal(trial->conflicts.engine_args.v[0], "--gpus=all");
+	trial = trial_ask("warn", docker, "--engine-arg", "--device-cgroup-rule=c 1:1 r");
+	assert_string_equal(trial->conflicts.engine_args.v[0], "--device-cgroup-rule=c 1:1 r");
 	trial_free(trial);
-}
-
-/* A device is given by a list and by nothing else: a level that bounds none lets none through. In
- * warn it becomes one of the policy's, so that what is never given stays so. */
-static void
-test_devices(void **state)
-{
-	static const char closed[] = "level: open@1\nbackends: [docker]\n";
-	static const char listed[] =
-	    "level: open@1\nbackends: [docker]\n"
-	    "fs: {devices: {allowed: [/dev/fuse, /dev/kvm], default: [/dev/fuse]}}\n";
-	const struct policy_value *value;
-	struct trial *trial;
-
-	(void)state;
-	assert_conflict(closed, "--engine-arg", "--device=/dev/kvm", HLC_15, CONFLICT_WON);
-	trial = trial_ask("warn", closed, "--engine-arg", "--device=/dev/kvm:/dev/kvm:rwm");
-	value = policy_get(trial->policy, POLICY_FS_DEVICES);
-	assert_int_equal(trial->conflicts.engine_args.len, 0);
-	assert_int_equal(value->items_len, 1);
-	assert_string_equal(value->items[0].text, "/dev/kvm");
-	trial_free(trial);
-	trial = trial_ask("enforce", listed, "--engine-arg", "--device=/dev/kvm");
-	assert_int_equal(trial->conflicts.len, 0);
-	assert_int_equal(policy_get(trial->policy, POLICY_FS_DEVICES)->items_len, 2);
-	trial_free(trial);
-	trial = trial_ask("enforce", listed, "--engine-arg", "--device=/dev/fuse");
-	assert_int_equal(trial->conflicts.len, 0);
-	assert_int_equal(policy_get(trial->policy, POLICY_FS_DEVICES)->items_len, 1);
-	trial_free(trial);
-	assert_conflict(listed, "--engine-arg", "--device=/dev/net/tun", HLC_15, CONFLICT_WON);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -549,7 +518,6 @@ main(void)
 		cmocka_unit_test(test_u47_dangerous_options),
 		cmocka_unit_test(test_u38_a_working_directory_comes_by_one_door),
 		cmocka_unit_test(test_u56_a_named_engine_that_is_not_there),
-		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_unknown_options_go_on_in_warn_only),
 		cmocka_unit_test(test_engine_variables),
 		cmocka_unit_test(test_engine_variables_of_podman),

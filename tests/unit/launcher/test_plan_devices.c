@@ -341,6 +341,134 @@ test_serial_consoles(void **state)
 	assert_true(refused > 0);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Graphics processors
+ */
+static const struct {
+	const char *path;
+	unsigned major, minor;
+} gpu_nodes[] = {
+	{ "/dev/nvidia61", 195, 61 },
+	{ "/dev/nvidia62", 195, 62 },
+	{ "/dev/nvidiactl", 195, 255 },
+	{ "/dev/nvidia-uvm", 511, 0 },
+	{ "/dev/nvidia-other", 511, 9 },
+	{ "/dev/dri/renderD190", 226, 190 },
+	{ "/dev/dri/card61", 226, 61 },
+	{ "/dev/kfd", 510, 0 },
+};
+
+static void
+remove_gpus(bool has_made_dir)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(gpu_nodes); i++)
+		unlink(gpu_nodes[i].path);
+	if (has_made_dir)
+		rmdir("/dev/dri");
+}
+
+/* Skips where the host has any of them: then they are not the test's to make and to remove. */
+static bool
+make_gpus(void)
+{
+	static const char *const there[] = { "/dev/nvidia0", "/dev/dri/renderD128",
+		"/dev/nvidiactl", "/dev/kfd" };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(there); i++) {
+		if (access(there[i], F_OK) != 0)
+			continue;
+		print_message("# SKIP this host has graphics processors\n");
+		skip();
+	}
+	bool has_made_dir = mkdir("/dev/dri", 0755) == 0;
+	if (!has_made_dir && errno != EEXIST)
+		skip_without_nodes();
+	for (size_t i = 0; i < HL_ARRAY_SIZE(gpu_nodes); i++) {
+		if (mknod(gpu_nodes[i].path, S_IFCHR | 0666,
+			makedev(gpu_nodes[i].major, gpu_nodes[i].minor)) == 0)
+			continue;
+		int saved = errno;
+		remove_gpus(has_made_dir);
+		errno = saved;
+		skip_without_nodes();
+	}
+	return has_made_dir;
+}
+
+static const struct {
+	const char *list;
+	const char *nodes; /* that are given, sorted; NULL: none, and the launch is refused */
+	const char *word;
+} gpu_cases[] = {
+	{ "gpu:all",
+	    "/dev/dri/renderD190 /dev/kfd /dev/nvidia-uvm /dev/nvidia61 /dev/nvidia62 "
+	    "/dev/nvidiactl ",
+	    NULL },
+	{ "gpu:61", "/dev/nvidia-uvm /dev/nvidia61 /dev/nvidiactl ", NULL },
+	{ "gpu:62", "/dev/dri/renderD190 /dev/kfd /dev/nvidia-uvm /dev/nvidia62 /dev/nvidiactl ",
+	    NULL },
+	{ "/dev/nvidia61, gpu:61", "/dev/nvidia-uvm /dev/nvidia61 /dev/nvidiactl ", NULL },
+	{ "\"gpu:none\"", "", NULL },
+	{ "gpu:61, gpu:60", NULL, "'gpu:60'" },
+};
+
+static void
+test_gpus_of_this_host(void **state)
+{
+	struct fixture *fixture = *state;
+	bool has_made_dir = make_gpus();
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(gpu_cases); i++) {
+		char text[256], given[512] = "";
+		snprintf(text, sizeof(text), "fs: {devices: [%s]}\n", gpu_cases[i].list);
+		int status = plan_of(fixture, text);
+		for (size_t j = 0; status == 0 && j < fixture->plan.devices_len; j++)
+			snprintf(given + strlen(given), sizeof(given) - strlen(given), "%s ",
+			    fixture->plan.devices[j].dst);
+		bool is_right = gpu_cases[i].nodes != NULL
+				    ? status == 0 && strcmp(given, gpu_cases[i].nodes) == 0
+				    : status != 0 && fixture->err.code == HLU_10 &&
+					  strstr(fixture->err.msg, gpu_cases[i].word) != NULL &&
+					  fixture->err.help[0] != '\0';
+		if (is_right && fixture->plan.gpus.numbers == 0 && !fixture->plan.gpus.is_all)
+			continue;
+		remove_gpus(has_made_dir);
+		fail_msg("%s: %d %s %s", gpu_cases[i].list, status, given, fixture->err.msg);
+	}
+	int status = plan_of(fixture, "fs: {deny: [/dev/nvidiactl], devices: [gpu:61]}\n");
+	enum hl_code code = fixture->err.code;
+	int on_engine = plan_of(fixture,
+	    "backends: [docker]\nfs: {deny: [/dev/nvidia61], devices: [gpu:61]}\n");
+	enum hl_code code_on_engine = fixture->err.code;
+	int other = plan_of(fixture,
+	    "backends: [docker]\nfs: {deny: [/dev/nvidia61], devices: [gpu:62]}\n");
+	remove_gpus(has_made_dir);
+	assert_int_equal(status, -1);
+	assert_int_equal(code, HLC_72);
+	assert_int_equal(on_engine, -1);
+	assert_int_equal(code_on_engine, HLC_72);
+	assert_int_equal(other, 0);
+}
+
+/* A host that has none is no reason to run without; an engine is asked all the same. */
+static void
+test_gpus_that_are_not_there(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_refused(fixture, "fs: {devices: [gpu:63]}\n", HLU_10, "no device of 'gpu:63'");
+	assert_planned(fixture, "backends: [docker]\nfs: {devices: [gpu:63, gpu:0]}\n");
+	assert_int_equal(fixture->plan.devices_len, 0);
+	assert_true(fixture->plan.gpus.numbers == (UINT64_C(1) << 63 | 1));
+	assert_false(fixture->plan.gpus.is_all);
+	assert_planned(fixture, "backends: [docker]\nfs: {devices: [gpu:63, gpu:all]}\n");
+	assert_true(fixture->plan.gpus.is_all);
+	assert_true(fixture->plan.gpus.numbers == 0);
+	assert_planned(fixture, "backends: [docker]\nfs: {devices: [\"gpu:none\"]}\n");
+	assert_false(fixture->plan.gpus.is_all);
+	assert_true(fixture->plan.gpus.numbers == 0);
+}
+
 int
 main(void)
 {
@@ -353,6 +481,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_terminal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_names_of_the_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_telling_the_terminal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gpus_of_this_host, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gpus_that_are_not_there, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

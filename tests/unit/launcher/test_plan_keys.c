@@ -29,6 +29,7 @@ static const struct {
 	{ POLICY_PROCESS_USER, "\"4000:4000\"" },
 	{ POLICY_PROCESS_CAPS, "[CHOWN]" },
 	{ POLICY_PROCESS_SECCOMP_DENY, "[mknod]" },
+	{ POLICY_PROCESS_UMASK, "\"037\"" },
 	{ POLICY_PROCESS_APPARMOR, "docker-default" },
 	{ POLICY_PROCESS_SELINUX, "type:container_t" },
 	{ POLICY_FS_WORKDIR, "{at: /elsewhere, access: ro}" },
@@ -94,11 +95,9 @@ values_of(enum policy_field field, struct values *values)
 	if (info->kind == POLICY_KIND_BOOL || info->kind == POLICY_KIND_HOME ||
 	    info->kind == POLICY_KIND_ENUM) {
 		for (size_t i = 0; info->words[i] != NULL; i++) {
-			bool is_digit = info->words[i][0] == '0';
 			if (info->kind == POLICY_KIND_HOME && strcmp(info->words[i], "bind") == 0)
 				continue;
-			snprintf(text, sizeof(text), is_digit ? "\"%s\"" : "%s", info->words[i]);
-			add(values, text);
+			add(values, info->words[i]);
 		}
 	} else if (policy_kind_is_number(info->kind)) {
 		uint64_t number = info->min > 0 ? info->min * 2 : 1 << 20;

@@ -76,6 +76,8 @@ put_process(struct hl_buf *out)
 	put_number(out, "no_new_privs", ONE_OF("true", "false"));
 	hl_buf_puts(out, "  ");
 	put_number(out, "allow_root", ONE_OF("true", "false"));
+	hl_buf_putf(out, pick(2) == 0 ? "  umask: \"%s\"\n" : "  umask: {min: \"%s\"}\n",
+	    ONE_OF("000", "002", "022", "027", "050", "017", "777"));
 	hl_buf_putf(out, "  seccomp: {profile: %s, deny: [%s]}\n",
 	    ONE_OF("default", "broad", "none"), ONE_OF("", "ptrace", "bpf, ptrace"));
 }
@@ -96,6 +98,8 @@ put_limits(struct hl_buf *out)
 static void
 put_fs(struct hl_buf *out)
 {
+	static const char *const devices[] = { "gpu:all", "gpu:0", "gpu:7", "/dev/fuse" };
+
 	hl_buf_puts(out, "fs:\n  mounts:\n");
 	for (uint32_t i = 0, n = 1 + pick(3); i < n; i++)
 		hl_buf_putf(out, "    - {src: %s, dst: /m%u%s, access: %s, exec: %s}\n",
@@ -106,6 +110,8 @@ put_fs(struct hl_buf *out)
 		hl_buf_putf(out, "    - {dst: /t%u, size: %s, exec: %s}\n", i,
 		    ONE_OF("1MiB", "8MiB"), ONE_OF("true", "false"));
 	hl_buf_putf(out, "  deny: [%s]\n", ONE_OF("/x", "/y", "/x, /y"));
+	hl_buf_puts(out, "  ");
+	put_set(out, "devices", devices, HL_ARRAY_SIZE(devices));
 	hl_buf_putf(out, "  workdir: {access: %s}\n", ONE_OF("ro", "rw"));
 	hl_buf_putf(out, "  home: {kind: %s}\n", ONE_OF("tmpfs", "persist"));
 }

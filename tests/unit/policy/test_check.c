@@ -91,6 +91,30 @@ one_key_contradicts_itself(void **state)
 	expect_good(OPEN "env: {set: {PRELOAD: x}}\n");
 }
 
+/* HLP-31, a warning: where both are what the file comes to. */
+static void
+what_is_kept_is_recorded(void **state)
+{
+	static const char *const quiet[] = {
+		"session: {persist: task}\n",
+		"session: {persist: task}\naudit: {required: true}\n",
+		"session: {persist: session}\naudit: {required: false}\n",
+		"session: {persist: {max: task}}\naudit: {required: false}\n",
+		"session: {persist: task}\naudit: {required: {max: false}}\n",
+	};
+
+	(void)state;
+	expect_good(OPEN "session: {persist: task}\naudit: {required: false}\n");
+	assert_int_equal(t.findings.warnings, 1);
+	expect_code("HLP-31");
+	for (size_t i = 0; i < HL_ARRAY_SIZE(quiet); i++) {
+		char text[256];
+		snprintf(text, sizeof(text), OPEN "%s", quiet[i]);
+		expect_good(text);
+		assert_int_equal(t.findings.warnings, 0);
+	}
+}
+
 /* Neither names what env.set sets it to. */
 static void
 no_value_is_told(void **state)
@@ -206,6 +230,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contradictions_show_both_places),
 		cmocka_unit_test(one_key_contradicts_itself),
+		cmocka_unit_test(what_is_kept_is_recorded),
 		cmocka_unit_test(no_value_is_told),
 		cmocka_unit_test(across_layers_they_are_dormant),
 		cmocka_unit_test(a_life_shortens_what_is_longer),

@@ -85,6 +85,62 @@ days_grow(void **state)
 	assert_string_equal(spelled(POLICY_AUDIT_RETENTION), "1");
 }
 
+/* Of two masks often neither is the stricter: then the bound is neither, but all bits of both. */
+static void
+bits_add_up(void **state)
+{
+	(void)state;
+	expect_good(OPEN);
+	assert_string_equal(spelled(POLICY_PROCESS_UMASK), "\"022\"");
+	assert_false(value_of(POLICY_PROCESS_UMASK)->is_bounded);
+	expect_two(BASE "process: {umask: \"050\"}\n", HEAD "process: {umask: \"027\"}\n");
+	assert_string_equal(spelled(POLICY_PROCESS_UMASK), "\"077\"");
+	assert_int_equal(value_of(POLICY_PROCESS_UMASK)->bound_number, 077);
+	assert_string_equal(value_of(POLICY_PROCESS_UMASK)->bound_origin.id, "acme/team");
+	assert_int_equal(t.findings.warnings, 0);
+	expect_two(BASE "process: {umask: \"077\"}\n", HEAD "process: {umask: \"027\"}\n");
+	assert_string_equal(spelled(POLICY_PROCESS_UMASK), "\"077\"");
+	assert_string_equal(value_of(POLICY_PROCESS_UMASK)->bound_origin.id, "acme/base");
+	expect_code("HLP-21");
+	assert_non_null(strstr(stack_text(), "acme/base asks for at least \"077\""));
+	expect_two(BASE "process: {umask: {min: \"020\", default: \"077\"}}\n",
+	    HEAD "process: {umask: {default: \"030\"}}\n");
+	assert_string_equal(spelled(POLICY_PROCESS_UMASK), "\"030\"");
+	/* More than 020 as a number, and has not its bit. */
+	expect_two_error(BASE "process: {umask: \"020\"}\n",
+	    HEAD "process: {umask: {default: \"707\"}}\n", "HLP-19");
+	expect_error(OPEN "process: {umask: {min: \"020\", default: \"707\"}}\n", "HLP-17");
+	assert_non_null(strstr(stack_text(), "each bit of min"));
+	expect_good(OPEN "process: {umask: \"000\"}\n");
+	assert_string_equal(spelled(POLICY_PROCESS_UMASK), "\"000\"");
+}
+
+/* A caller may add bits to the bound and take none of it away. */
+static void
+a_request_adds_bits(void **state)
+{
+	static const struct {
+		const char *text;
+		enum policy_verdict verdict;
+	} asks[] = { { "027", POLICY_SAME }, { "037", POLICY_TIGHTER }, { "020", POLICY_TIGHTER },
+		{ "077", POLICY_TIGHTER }, { "007", POLICY_LOOSER }, { "707", POLICY_LOOSER } };
+	struct policy_judgement judgement;
+	struct hl_err err = { 0 };
+
+	(void)state;
+	expect_good(OPEN "process: {umask: {min: \"020\", default: \"027\"}}\n");
+	for (size_t i = 0; i < HL_ARRAY_SIZE(asks); i++) {
+		assert_int_equal(policy_judge(t.policy, POLICY_PROCESS_UMASK, asks[i].text,
+				     &judgement, &err),
+		    0);
+		if (judgement.verdict != asks[i].verdict)
+			fail_msg("%s: %d", asks[i].text, (int)judgement.verdict);
+		assert_string_equal(judgement.bound, "\"020\"");
+	}
+	assert_int_equal(policy_judge(t.policy, POLICY_PROCESS_UMASK, "0777", &judgement, &err),
+	    -1);
+}
+
 static void
 words_and_truth_values_take_the_stricter(void **state)
 {
@@ -381,6 +437,8 @@ main(void)
 		cmocka_unit_test(numbers_take_the_smaller_bound),
 		cmocka_unit_test(defaults_move_inside_the_bound),
 		cmocka_unit_test(days_grow),
+		cmocka_unit_test(bits_add_up),
+		cmocka_unit_test(a_request_adds_bits),
 		cmocka_unit_test(words_and_truth_values_take_the_stricter),
 		cmocka_unit_test(modes),
 		cmocka_unit_test(sets_are_inside_every_list),

@@ -103,6 +103,8 @@ expect_tighter(enum policy_field field, const struct policy_value *value, bool w
 		assert_true(value->bound_number == bound ||
 			    strcmp(policy_field_words(field)[0],
 				value->bound_number != 0 ? "true" : "false") == 0);
+	else if (policy_field_info(field)->merge == MERGE_BITS)
+		assert_true((bound & ~value->bound_number) == 0);
 	else if (policy_field_info(field)->merge == MERGE_MAX)
 		assert_true(value->bound_number >= bound);
 	else
@@ -112,7 +114,7 @@ expect_tighter(enum policy_field field, const struct policy_value *value, bool w
 struct snapshot {
 	bool is_bounded[POLICY_FIELD_MAX];
 	uint64_t bound[POLICY_FIELD_MAX];
-	bool takes[16];
+	bool takes[24];
 };
 
 static const struct {
@@ -131,6 +133,10 @@ static const struct {
 	{ POLICY_NETWORK_MODE, "bridge" },
 	{ POLICY_LIMITS_MEMORY, "3GiB" },
 	{ POLICY_LOCAL_ISOLATION, "scrub" },
+	{ POLICY_PROCESS_UMASK, "027" },
+	{ POLICY_PROCESS_UMASK, "057" },
+	{ POLICY_FS_DEVICES, "gpu:0" },
+	{ POLICY_FS_DEVICES, "gpu:3" },
 };
 
 static bool

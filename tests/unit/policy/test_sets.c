@@ -37,6 +37,72 @@ enum {
 	TEXTS_OF_5 = 1365
 };
 
+/* Of devices "gpu:all" takes each processor, and of images it is a name like another. */
+static void
+all_processors_take_each(void **state)
+{
+	const struct policy_item all = { .text = POLICY_GPU_ALL, .is_every_gpu = true };
+	const struct policy_item image = { .text = POLICY_GPU_ALL };
+	const struct policy_item one = { .text = "gpu:5" }, other = { .text = "/dev/gpu:5" };
+
+	(void)state;
+	assert_true(policy_item_is_inside(&one, &all));
+	assert_true(policy_item_is_inside(&all, &all));
+	assert_false(policy_item_is_inside(&all, &one));
+	assert_false(policy_item_is_inside(&other, &all));
+	assert_false(policy_item_is_inside(&one, &image));
+}
+
+static void
+expect_devices(const struct policy_text *texts, size_t len, const char *const *members)
+{
+	struct policy_findings findings = { 0 };
+	struct hl_err err = { 0 };
+	struct policy *policy = NULL;
+
+	if (policy_load_texts(texts, len, &policy, &findings, &err) != 0)
+		fail_msg("%s", err.msg);
+	const struct policy_value *value = policy_get(policy, POLICY_FS_DEVICES);
+	for (size_t i = 0; i < value->items_len; i++) {
+		assert_non_null(members[i]);
+		assert_string_equal(value->items[i].text, members[i]);
+	}
+	assert_null(members[value->items_len]);
+	policy_free(policy);
+	policy_findings_done(&findings);
+}
+
+#define TEXT(list)                                                                \
+ {                                                                                \
+  "t.yaml", "version: 1\nid: t/t\nlevel: open@1\nfs: {devices: " list "}\n",      \
+      sizeof("version: 1\nid: t/t\nlevel: open@1\nfs: {devices: " list "}\n") - 1 \
+ }
+
+static void
+processors_are_cut_like_other_members(void **state)
+{
+	static const struct policy_text all = TEXT("[gpu:all, /dev/fuse]"),
+					none = TEXT("[\"gpu:none\", /dev/fuse]"),
+					two = TEXT("[gpu:1, gpu:3]"),
+					later = TEXT("{allowed: [gpu:all], default: [gpu:3]}");
+	const struct {
+		struct policy_text texts[2];
+		const char *members[3];
+	} cases[] = {
+		{ { all, all }, { POLICY_GPU_ALL, "/dev/fuse" } },
+		{ { all, none }, { "/dev/fuse" } },
+		{ { none, all }, { "/dev/fuse" } },
+		{ { all, two }, { "gpu:1", "gpu:3" } },
+		{ { two, all }, { "gpu:1", "gpu:3" } },
+		{ { two, none }, { NULL } },
+		{ { two, later }, { "gpu:3" } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(cases); i++)
+		expect_devices(cases[i].texts, 2, cases[i].members);
+}
+
 static void
 short_patterns_are_told_exactly(void **state)
 {
@@ -132,6 +198,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_processors_take_each),
+		cmocka_unit_test(processors_are_cut_like_other_members),
 		cmocka_unit_test(short_patterns_are_told_exactly),
 		cmocka_unit_test(long_patterns_are_told_as_people_write_them),
 		cmocka_unit_test(what_takes_too_many_steps_is_not_told),

@@ -1,0 +1,103 @@
+#!/bin/bash
+# Graphics processors by an engine's own means (gpu:all and gpu:0 in fs.devices). No machine of the tests
+# has one, so that an engine which knows none must refuse, and one whose driver is a program of the tests'
+# own gives what such a driver gives: a variable and a library, mounted as NVIDIA's does it.
+# What is in single quotes is for the shell inside.
+# shellcheck disable=SC2016
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=../lib/engine.sh
+. "$ROOT/tests/lib/engine.sh"
+docker_begin
+
+mkdir -p "$TMP/work.root"
+chmod 777 "$TMP/work.root"
+# gpu NAME DEVICES
+gpu() {
+	docker_policy "$1" <<Y
+level: baseline@1
+process: {user: "1000:1000"}
+fs: {devices: $2}
+Y
+}
+policies() {
+	one=$(gpu one '[gpu:0]')
+	two=$(gpu two '[gpu:0, gpu:2]')
+	all=$(gpu all '[gpu:all]')
+	none=$(gpu none '["gpu:none"]')
+}
+run() {
+	local policy=$1
+	shift
+	as root "$LAUNCH" --policy "$policy" "$@"
+}
+
+policies
+explain() { as root "$LAUNCH" explain --policy "$1" -- true 2>&1; }
+like "explain has the client's words for one" "$(explain "$one")" 'docker +--gpus device=0 '
+like "for two of them, as one request" "$(explain "$two")" "--gpus '\"device=0,2\"'"
+like "and for all" "$(explain "$all")" '--gpus all '
+unlike "none are no request" "$(explain "$none")" '--gpus'
+for policy in "$one" "$two" "$all"; do
+	name=$(basename "$policy" .yaml)
+	status_is "an engine that knows no processor starts nothing: $name" 125 run "$policy" -- true
+	like "it is told by its code: $name" "$out" 'HLB-52'
+	like "in the engine's words: $name" "$out" 'could not select device driver'
+	like "and what is to be done: $name" "$out" 'help: fs.devices asks for .*Container Toolkit'
+done
+status_is "gpu:none asks for nothing (sibling)" 0 run "$none" -- true
+status_is "nothing is left" 0 docker_none_left
+
+# --- a driver
+docker_down
+# What it mounts is made in $TMP/library; $TMP/options says how.
+driver=$TMP/driver/nvidia-container-runtime-hook
+mkdir -p "$TMP/driver"
+echo 'the library' >"$TMP/library"
+cat >"$driver" <<D
+#!/bin/bash
+exec 2>>"$TMP/driver.log"
+state=\$(cat)
+pid=\$(sed 's/.*"pid": *\([0-9]*\).*/\1/' <<<"\$state")
+bundle=\$(sed 's/.*"bundle": *"\([^"]*\)".*/\1/' <<<"\$state")
+root=\$(sed 's/.*"root":{"path":"\([^"]*\)".*/\1/' "\$bundle/config.json")
+grep -o 'NVIDIA[^"]*' "\$bundle/config.json" >>"$TMP/driver.asked"
+place=\$root\$(cat "$TMP/place")
+mkdir -p "\$(dirname "\$place")" && touch "\$place" &&
+	nsenter -t "\$pid" -m mount --bind "$TMP/library" "\$place" &&
+	nsenter -t "\$pid" -m mount -o "remount,bind,\$(cat "$TMP/options")" "\$place"
+D
+chmod 755 "$driver"
+if ! PATH=$TMP/driver:$PATH docker_up "$TMP/docker2" || ! docker_image hl-test:1; then
+	fail "an engine with a driver"
+	done_testing
+	exit 1
+fi
+policies
+# given PLACE OPTIONS: what the driver mounts from now on
+given() {
+	echo "$1" >"$TMP/place"
+	echo "$2" >"$TMP/options"
+	: >"$TMP/driver.asked"
+}
+given /usr/lib/libhl.so ro,nosuid,nodev
+status_is "an engine that knows a driver starts it" 0 run "$two" -- cat /usr/lib/libhl.so
+is "the driver's files are there" "$out" 'the library'
+like "it was asked for those of the policy, and for no others" "$(cat "$TMP/driver.asked")" '^NVIDIA_VISIBLE_DEVICES=0,2$'
+like "the command has no variable of the driver's" "$(run "$one" -- sh -c 'env | grep -c NVIDIA')" '^0$'
+given /usr/lib/libhl.so ro,nosuid,nodev
+status_is "all of them" 0 run "$all" -- true
+like "are asked for as all" "$(cat "$TMP/driver.asked")" '^NVIDIA_VISIBLE_DEVICES=all$'
+given /usr/lib/libhl.so ro,nosuid,nodev
+status_is "without one the driver is not asked" 0 run "$none" -- true
+is "and gives nothing (sibling)" "$(cat "$TMP/driver.asked")" ''
+for options in rw,nosuid,nodev ro,suid,nodev ro,nosuid,dev; do
+	given /usr/lib/libhl.so "$options"
+	status_is "what a driver mounts with $options is no driver's" 125 run "$one" -- true
+	like "and it is told" "$out" 'not asked for.*HLB-02'
+done
+given /work/libhl.so ro,nosuid,nodev
+status_is "nor is what it mounts elsewhere" 125 run "$one" -- true
+like "which is told" "$out" 'not asked for.*HLB-02'
+status_is "nothing is left of it" 0 docker_none_left
+done_testing
