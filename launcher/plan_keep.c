@@ -33,15 +33,9 @@ plan_profile(const struct fs_scope *scope, char digest[HL_SHA256_HEX_SIZE], stru
 static void
 add_place(const struct fs_scope *scope, const char *profile, char digest[HL_SHA256_HEX_SIZE])
 {
-	unsigned char bytes[HL_SHA256_SIZE];
-	const char *state_dir = scope->host->state_dir;
-	struct hl_sha256 sha;
+	const char *const parts[] = { profile, scope->host->state_dir };
 
-	hl_sha256_init(&sha);
-	hl_sha256_update(&sha, profile, strlen(profile) + 1);
-	hl_sha256_update(&sha, state_dir, strlen(state_dir) + 1);
-	hl_sha256_final(&sha, bytes);
-	hl_sha256_hex(bytes, digest);
+	hl_sha256_parts(parts, HL_ARRAY_SIZE(parts), digest);
 }
 
 bool

@@ -26,26 +26,13 @@ enum {
 	RUNNER_MAX = 16 * 1024 * 1024
 };
 
-static void
-digest_of(const char *const *parts, size_t len, char text[HL_SHA256_HEX_SIZE])
-{
-	unsigned char digest[HL_SHA256_SIZE];
-	struct hl_sha256 sha;
-
-	hl_sha256_init(&sha);
-	for (size_t i = 0; i < len; i++)
-		hl_sha256_update(&sha, parts[i], strlen(parts[i]) + 1);
-	hl_sha256_final(&sha, digest);
-	hl_sha256_hex(digest, text);
-}
-
 void
 docker_kept_name(const struct plan *plan, char name[DOCKER_NAME_SIZE])
 {
 	const char *const parts[] = { plan->keep.profile, plan->keep.session };
 	char digest[HL_SHA256_HEX_SIZE];
 
-	digest_of(parts, HL_ARRAY_SIZE(parts), digest);
+	hl_sha256_parts(parts, HL_ARRAY_SIZE(parts), digest);
 	snprintf(name, DOCKER_NAME_SIZE, DOCKER_NAME_PREFIX "kept-%.*s", NAME_DIGITS, digest);
 }
 
@@ -53,7 +40,7 @@ docker_kept_name(const struct plan *plan, char name[DOCKER_NAME_SIZE])
 void
 docker_place(const char *state_dir, char text[HL_SHA256_HEX_SIZE])
 {
-	digest_of(&state_dir, 1, text);
+	hl_sha256_parts(&state_dir, 1, text);
 	text[NAME_DIGITS] = '\0';
 }
 
