@@ -26,7 +26,7 @@ enum engine_message {
 	ENGINE_REMOVE,
 	ENGINE_REMOVED, /* empty */
 	ENGINE_FAILED,  /* string code id, string message, string what to do */
-	ENGINE_LIST,    /* empty */
+	ENGINE_LIST,    /* string name, "" = all of ours */
 	ENGINE_LISTED,  /* strv: of each of ours enum engine_list_field */
 	ENGINE_FIND,    /* string name, string body: one that was kept, for the next to use */
 	/* string id, "" = none; string run: label of it; string why: of one that was removed */

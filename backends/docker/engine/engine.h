@@ -209,8 +209,8 @@ int container_create(struct engine *engine, const char *name, const char *body,
     struct hl_strv *ret_warnings, struct hl_err *err) HL_MUST_CHECK;
 int container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err) HL_MUST_CHECK;
 int container_remove(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
-/* All of ours, as ENGINE_LISTED says. */
-int container_list(struct engine *engine, struct hl_strv *ret_items,
+/* Those of ours with that name, "" = all, as ENGINE_LISTED says. */
+int container_list(struct engine *engine, const char *name, struct hl_strv *ret_items,
     struct hl_err *err) HL_MUST_CHECK;
 struct container_named {
 	const char *name, *run;
