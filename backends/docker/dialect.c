@@ -33,6 +33,7 @@ static const struct docker_dialect dialects[] = {
 	    .engine = DOCKER_ENGINES_DOCKER,
 	    .has_tmpfs_owner = true,
 	    .tmpfs = "",
+	    .tells_all = true,
 	    .body = docker_body,
 	    .has_place = docker_has_place,
 	},
@@ -46,6 +47,9 @@ static const struct docker_dialect dialects[] = {
 	    /* What the image has at the place is not copied into it: that would count as its size.
 	     */
 	    .tmpfs = ",notmpcopyup",
+	    /* Not told are rights of devices, what of /proc is masked, sysctls, the filter of
+	     * system calls. */
+	    .tells_all = false,
 	    .body = podman_spec,
 	    .has_place = podman_has_place,
 	},

@@ -30,6 +30,9 @@ struct docker_dialect {
 	size_t fixed_len;
 	bool has_tmpfs_owner; /* a tmpfs takes uid= and gid= */
 	const char *tmpfs;    /* further options of each, "" = none */
+	/* Its inspection tells all that a container can be made with: one that was kept is known by
+	 * that. Else its id has to be that of one that we made, too. */
+	bool tells_all;
 	void (*body)(const struct docker_settings *settings, const char *image, bool with_labels,
 	    struct hl_buf *out);
 	/* Whether the value of that option has a place in the body. */

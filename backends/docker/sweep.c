@@ -87,6 +87,15 @@ take_away(struct sweep *sweep, char *const *item, bool is_forced, struct hl_err 
 	return 0;
 }
 
+static int
+take_kept_away(struct sweep *sweep, char *const *item, struct hl_err *err)
+{
+	if (take_away(sweep, item, true, err) != 0)
+		return -1;
+	docker_keep_forget(sweep->place->state_dir, item[ENGINE_LIST_NAME]);
+	return 0;
+}
+
 /* What was told of it is older than our hold of its session: one that was used between the two has
  * a lease that begins later, or is another one of that name. */
 static int
@@ -104,7 +113,7 @@ take_held_away(struct sweep *sweep, const char *name, const char *run, struct hl
 		    strcmp(item[ENGINE_LIST_RUN], run) == 0 &&
 		    is_over(item[ENGINE_LIST_LEASE], item[ENGINE_LIST_SINCE]) &&
 		    docker_owner_look(item[ENGINE_LIST_OWNER]) != DOCKER_OWNER_LIVES &&
-		    take_away(sweep, item, true, err) != 0)
+		    take_kept_away(sweep, item, err) != 0)
 			status = -1;
 	}
 	return status;
@@ -121,7 +130,7 @@ sweep_kept(struct sweep *sweep, char *const *item, struct hl_err *err)
 
 	if (sweep->session != NULL)
 		return is_own && strcmp(session, sweep->session) == 0
-			   ? take_away(sweep, item, true, err)
+			   ? take_kept_away(sweep, item, err)
 			   : 0;
 	if (!is_over(item[ENGINE_LIST_LEASE], item[ENGINE_LIST_SINCE]))
 		return 0;

@@ -21,7 +21,7 @@ enum {
 static bool
 has_ended(const json_t *item)
 {
-	static const char *const states[] = { "created", "exited", "dead" };
+	static const char *const states[] = { "created", "exited", "dead", "stopped" };
 	const char *state = inspect_string(item, "State", 32);
 	uint64_t created = inspect_u64(item, "Created");
 	time_t now = time(NULL);
