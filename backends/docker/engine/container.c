@@ -142,7 +142,10 @@ find_pid(struct engine *engine)
 	long status = 0;
 	json_t *object = container_look(engine, engine->container, &status, &ignored);
 	uint64_t pid = inspect_u64(object, "State.Pid");
+	const char *started =
+	    inspect_string(object, "State.StartedAt", sizeof(engine->started) - 1);
 
+	snprintf(engine->started, sizeof(engine->started), "%s", started != NULL ? started : "");
 	json_decref(object);
 	return pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
@@ -220,7 +223,7 @@ container_remove(struct engine *engine, struct hl_err *err)
 		shutdown(engine->relay.attach, SHUT_RDWR);
 	if (engine->stays)
 		container_await(engine);
-	int status = engine->stays ? kept_end(engine, engine->container, err)
+	int status = engine->stays ? kept_end(engine, err)
 				   : container_remove_by(engine, engine->container, true, err);
 	if (status < 0)
 		return -1;

@@ -132,6 +132,7 @@ struct engine {
 	bool may_exist;     /* create was sent and not refused: remove it on every way out */
 	bool is_kept;       /* asked of create */
 	bool stays;         /* kept, and was in use: it is stopped on every way out, not removed */
+	char started[48];   /* when, in the engine's words; "" = not known */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -281,9 +282,9 @@ struct kept_ask {
 /* One that is not ours is HLB-50; one of ours that is not what is asked is removed. */
 int kept_find(struct engine *engine, const struct kept_ask *ask, struct kept_found *ret_found,
     struct hl_err *err) HL_MUST_CHECK;
-/* Ends what runs in it, by name or id. Fails unless the engine says that nothing does, or that it
+/* Ends what we started in it. Fails unless the engine says that it is over, or that the container
  * is gone. */
-int kept_end(struct engine *engine, const char *key, struct hl_err *err) HL_MUST_CHECK;
+int kept_end(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
 /* When it ended, or began when it runs, in seconds; 0 = not known. */
 uint64_t kept_since(struct engine *engine, const char *id);
 /* "2026-11-30T08:56:01.5Z", or with an offset; 0 = not one, or before 1970. */

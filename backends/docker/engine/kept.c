@@ -151,15 +151,27 @@ enum fate {
 	FATE_UNKNOWN
 };
 
+/* Our launcher may be gone and its session another's by now, who has seen the end of what we
+ * started before we have, and has started it again: that one is not ours to end. */
+static bool
+is_started_again(const struct engine *engine, const json_t *object)
+{
+	const char *started = inspect_string(object, "State.StartedAt", 64);
+
+	return engine->started[0] != '\0' && started != NULL &&
+	       strcmp(started, engine->started) != 0;
+}
+
 static enum fate
-ask_fate(struct engine *engine, const char *key, struct hl_err *err)
+ask_fate(struct engine *engine, struct hl_err *err)
 {
 	long status = 0;
-	json_t *object = container_look(engine, key, &status, err);
+	json_t *object = container_look(engine, engine->container, &status, err);
 	enum fate fate = FATE_UNKNOWN;
 
 	if (object != NULL)
-		fate = is_running(object) ? FATE_RUNS : FATE_OVER;
+		fate =
+		    is_running(object) && !is_started_again(engine, object) ? FATE_RUNS : FATE_OVER;
 	else if (status == 404)
 		fate = FATE_OVER;
 	json_decref(object);
@@ -169,18 +181,18 @@ ask_fate(struct engine *engine, const char *key, struct hl_err *err)
 /* An engine that tells nothing is still asked to kill; a kill that is refused may come too late. So
  * it is the last look that counts. */
 int
-kept_end(struct engine *engine, const char *key, struct hl_err *err)
+kept_end(struct engine *engine, struct hl_err *err)
 {
 	struct hl_err refusal = { 0 };
-	enum fate fate = ask_fate(engine, key, err);
+	enum fate fate = ask_fate(engine, err);
 
 	if (fate == FATE_OVER)
 		return 0;
-	bool is_sent = send_kill(engine, key, &refusal) == 0;
+	bool is_sent = send_kill(engine, engine->container, &refusal) == 0;
 	const uint64_t end_ms = hl_now_mono_ms() + KILL_WAIT_MS;
 	if (engine->is_waiting)
 		relay_run(engine, KILL_WAIT_MS);
-	while ((fate = ask_fate(engine, key, err)) == FATE_RUNS && hl_now_mono_ms() < end_ms)
+	while ((fate = ask_fate(engine, err)) == FATE_RUNS && hl_now_mono_ms() < end_ms)
 		container_nap();
 	if (fate == FATE_OVER)
 		return 0;
