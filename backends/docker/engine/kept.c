@@ -127,6 +127,16 @@ send_kill(struct engine *engine, const char *key, struct hl_err *err)
 	return status;
 }
 
+/* podman's for one whose process has ended and which is still to be cleaned up, by a process of its
+ * own that comes late where much runs: it would take away what the next start has made. */
+static bool
+is_ending(const json_t *object)
+{
+	const char *word = inspect_string(object, "State.Status", 32);
+
+	return word != NULL && strcmp(word, "stopped") == 0;
+}
+
 /* Whoever used it before may be gone just now, and what runs in it ends with its stream; what does
  * not is ended. Returns the object as it is then, or NULL. */
 static json_t *
@@ -135,8 +145,10 @@ wait_for_end(struct engine *engine, const char *id, json_t *object, struct hl_er
 	struct hl_err ignored = { 0 }; /* what it does is seen */
 	long status = 0;
 
-	for (int i = 0; object != NULL && is_running(object) && i < 2 * STOP_TRIES; i++) {
-		if (i == STOP_TRIES)
+	for (int i = 0;
+	     object != NULL && (is_running(object) || is_ending(object)) && i < 2 * STOP_TRIES;
+	     i++) {
+		if (i == STOP_TRIES && is_running(object))
 			(void)send_kill(engine, id, &ignored);
 		container_nap();
 		json_decref(object);
