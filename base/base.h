@@ -439,6 +439,8 @@ void hl_sha256_final(struct hl_sha256 *ctx, unsigned char digest[HL_SHA256_SIZE]
 void hl_sha256_hex(const unsigned char digest[HL_SHA256_SIZE], char text[HL_SHA256_HEX_SIZE]);
 /* One-shot, as text. */
 void hl_sha256_text(const void *bytes, size_t len, char text[HL_SHA256_HEX_SIZE]);
+/* Of several texts, each with the NUL at its end: what stands in one is not taken for the next. */
+void hl_sha256_parts(const char *const *parts, size_t len, char text[HL_SHA256_HEX_SIZE]);
 
 /* ------------------------------------------------------------------------------------------------
  * struct hl_json: a writer that puts the commas. No spaces, keys in the order of the calls.

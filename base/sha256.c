@@ -195,3 +195,16 @@ hl_sha256_text(const void *bytes, size_t len, char text[HL_SHA256_HEX_SIZE])
 	hl_sha256_final(&ctx, digest);
 	hl_sha256_hex(digest, text);
 }
+
+void
+hl_sha256_parts(const char *const *parts, size_t len, char text[HL_SHA256_HEX_SIZE])
+{
+	struct hl_sha256 ctx;
+	unsigned char digest[HL_SHA256_SIZE];
+
+	hl_sha256_init(&ctx);
+	for (size_t i = 0; i < len; i++)
+		hl_sha256_update(&ctx, parts[i], strlen(parts[i]) + 1);
+	hl_sha256_final(&ctx, digest);
+	hl_sha256_hex(digest, text);
+}

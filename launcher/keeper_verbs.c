@@ -166,12 +166,13 @@ not_asked(const struct host *host, const char *endpoint, const char *name, struc
 	    endpoint, host->helper_path == NULL ? "needs hl-engine to be asked" : "is not there",
 	    name);
 	return hl_err_help(err,
-	    "start it and ask again; where it is gone for good, remove its file from '%s/engines'",
-	    host->state_dir);
+	    "%s it and ask again; where it is gone for good, remove its file from '%s/engines'",
+	    engine_is_program(endpoint) ? "install" : "start", host->state_dir);
 }
 
-/* What is kept of a session, on every engine that was used from here. We hold the session. One that
- * is not there to be asked may keep it still, which is no answer. */
+/* What is kept of a session, on every engine that was used from here; one that is a program is
+ * started to be asked. We hold the session. One that is not there may keep it still, which is no
+ * answer. */
 static int
 forget(const struct host *host, const char *name, size_t *ret_removed, struct hl_err *err)
 {
@@ -188,9 +189,7 @@ forget(const struct host *host, const char *name, size_t *ret_removed, struct hl
 			.state_dir = host->state_dir,
 		};
 		size_t n = 0;
-		if (engine_is_program(known.v[i]))
-			continue; /* one that is started for a run keeps nothing */
-		if (host->helper_path == NULL || !is_socket(known.v[i]))
+		if (host->helper_path == NULL || !is_engine(known.v[i]))
 			status = not_asked(host, known.v[i], name, err);
 		else if (engine_forget(&engine, name, &n, err) != 0)
 			status = -1;

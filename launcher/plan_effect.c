@@ -65,7 +65,7 @@ static const struct {
 	{ "image", { "docker", "podman", "singularity" } },
 	{ "docker.", { "docker", "podman" } },
 	{ "local.", { "local" } },
-	{ "session.lease", { "docker" } },
+	{ "session.lease", { "docker", "podman" } },
 	{ "singularity.", { "singularity" } },
 	{ "ssh.", { "ssh" } },
 	{ "cloud.", { "modal", "daytona", "vercel" } },
@@ -272,8 +272,8 @@ judge_control(const struct policy *policy, const struct plan *plan, enum control
 	return 0;
 }
 
-/* What is kept is the container's own root. A name where none can be kept is refused before this,
- * or given up by the policy; on this host it is told. */
+/* What is kept is the container's own root. Where there is none, on this host, a name is told of
+ * it. */
 static void
 note_keep(const struct policy *policy, const struct plan *plan, struct plan_notes *notes)
 {

@@ -11,7 +11,7 @@ $(B)/san/core.a: $(call san-obj,$(sort $(core-src) $(apply-src) $(wildcard runne
 	$(Q)ar rcs $@ $^
 
 # What of hl-engine is not in core.a, and has tests of its own.
-engine-tests := $(addprefix $(B)/unit/backends/,test_docker_inspect test_docker_stream test_docker_registry test_podman_inspect) $(B)/replay/fuzz_pull
+engine-tests := $(addprefix $(B)/unit/backends/,test_docker_inspect test_docker_stream test_docker_registry test_podman_inspect test_podman_same) $(B)/replay/fuzz_pull
 $(engine-tests): with-obj := $(call san-obj,$(engine-read-src))
 $(engine-tests): $(call san-obj,$(engine-read-src))
 

@@ -34,6 +34,7 @@ static const struct docker_dialect dialects[] = {
 	    .has_tmpfs_owner = true,
 	    .tmpfs = "",
 	    .gpus = DOCKER_GPUS,
+	    .tells_all = true,
 	    .body = docker_body,
 	    .has_place = docker_has_place,
 	},
@@ -50,6 +51,9 @@ static const struct docker_dialect dialects[] = {
 	    /* Its --gpus came with version 5 and is written for docker's callers; a name of the
 	     * Container Device Interface it takes as a device since 4.1. */
 	    .gpus = DOCKER_DEVICE,
+	    /* Not told are rights of devices, what of /proc is masked, sysctls, the filter of
+	     * system calls. */
+	    .tells_all = false,
 	    .body = podman_spec,
 	    .has_place = podman_has_place,
 	},

@@ -31,6 +31,9 @@ struct docker_dialect {
 	bool has_tmpfs_owner;       /* a tmpfs takes uid= and gid= */
 	const char *tmpfs;          /* further options of each, "" = none */
 	enum docker_option_id gpus; /* by which graphics processors are asked for */
+	/* Its inspection tells all that a container can be made with: one that was kept is known by
+	 * that. Else its id has to be that of one that we made, too. */
+	bool tells_all;
 	void (*body)(const struct docker_settings *settings, const char *image, bool with_labels,
 	    struct hl_buf *out);
 	/* Whether the value of that option has a place in the body. */

@@ -148,15 +148,21 @@ check_warnings(const struct hl_strv *warnings, uint32_t wanted, struct hl_err *e
 
 /* Also one that was kept and is the same: then nothing is made. */
 static int
-take_or_make(struct docker_helper *helper, const struct docker_create_call *call,
-    struct docker_created *created, struct hl_err *err)
+take_or_make(struct docker_helper *helper, const struct plan *plan,
+    const struct docker_create_call *call, struct docker_created *created, struct hl_err *err)
 {
 	if (call->is_kept && docker_helper_find(helper, call, created, err) < 0)
 		return -1;
-	if (created->reuse != SANDBOX_REUSED)
-		return docker_helper_create(helper, call, created, err);
-	hl_strv_init(&created->warnings, ENGINE_WARNINGS_MAX);
-	return 0;
+	if (created->reuse == SANDBOX_REUSED) {
+		hl_strv_init(&created->warnings, ENGINE_WARNINGS_MAX);
+		return 0;
+	}
+	if (docker_helper_create(helper, call, created, err) < 0)
+		return -1;
+	if (!call->is_kept || docker_keep_remember(plan, call->name, created->id, err) == 0)
+		return 0;
+	hl_strv_done(&created->warnings);
+	return -1;
 }
 
 int
@@ -164,7 +170,7 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
     const struct docker_facts *facts, struct docker_created *ret_created, struct hl_err *err)
 {
 	struct docker_settings settings = { 0 };
-	char name[DOCKER_NAME_SIZE];
+	char name[DOCKER_NAME_SIZE], id[DOCKER_ID_SIZE] = "";
 	struct hl_buf body;
 
 	*ret_created = (struct docker_created){ 0 };
@@ -180,9 +186,11 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 		docker_settings_body(&settings, facts->image, &body);
 		status = hl_buf_check(&body, "request for the engine", err);
 	}
-	const struct docker_create_call call = { name, body.data, plan->keep.is_kept };
+	if (plan->keep.is_kept)
+		docker_keep_recall(plan, name, id);
+	const struct docker_create_call call = { name, body.data, id, plan->keep.is_kept };
 	if (status == 0)
-		status = take_or_make(helper, &call, ret_created, err);
+		status = take_or_make(helper, plan, &call, ret_created, err);
 	docker_settings_done(&settings);
 	hl_buf_done(&body);
 	return status;

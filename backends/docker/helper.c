@@ -214,6 +214,7 @@ docker_helper_find(struct docker_helper *helper, const struct docker_create_call
 	hl_wire_put_u8(&request, ENGINE_FIND);
 	hl_wire_put_string(&request, call->name);
 	hl_wire_put_string(&request, call->body);
+	hl_wire_put_string(&request, call->id);
 	int status = hl_peer_ask(&helper->peer, &request, ENGINE_FOUND, &answer, err);
 	hl_buf_done(&request);
 	if (status < 0)

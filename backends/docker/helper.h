@@ -53,6 +53,7 @@ struct docker_created {
 
 struct docker_create_call {
 	const char *name, *body;
+	const char *id; /* that a kept one must have, "" = any */
 	bool is_kept;
 };
 

@@ -13,9 +13,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/docker/dialect.h"
+#include "backends/docker/prepare.h"
 #include "backends/docker/protocol.h"
 #include "backends/docker/settings.h"
 
@@ -23,21 +26,9 @@
 
 enum {
 	NAME_DIGITS = 32,
+	ID_MAX = 64,
 	RUNNER_MAX = 16 * 1024 * 1024
 };
-
-static void
-digest_of(const char *const *parts, size_t len, char text[HL_SHA256_HEX_SIZE])
-{
-	unsigned char digest[HL_SHA256_SIZE];
-	struct hl_sha256 sha;
-
-	hl_sha256_init(&sha);
-	for (size_t i = 0; i < len; i++)
-		hl_sha256_update(&sha, parts[i], strlen(parts[i]) + 1);
-	hl_sha256_final(&sha, digest);
-	hl_sha256_hex(digest, text);
-}
 
 void
 docker_kept_name(const struct plan *plan, char name[DOCKER_NAME_SIZE])
@@ -45,7 +36,7 @@ docker_kept_name(const struct plan *plan, char name[DOCKER_NAME_SIZE])
 	const char *const parts[] = { plan->keep.profile, plan->keep.session };
 	char digest[HL_SHA256_HEX_SIZE];
 
-	digest_of(parts, HL_ARRAY_SIZE(parts), digest);
+	hl_sha256_parts(parts, HL_ARRAY_SIZE(parts), digest);
 	snprintf(name, DOCKER_NAME_SIZE, DOCKER_NAME_PREFIX "kept-%.*s", NAME_DIGITS, digest);
 }
 
@@ -53,7 +44,7 @@ docker_kept_name(const struct plan *plan, char name[DOCKER_NAME_SIZE])
 void
 docker_place(const char *state_dir, char text[HL_SHA256_HEX_SIZE])
 {
-	digest_of(&state_dir, 1, text);
+	hl_sha256_parts(&state_dir, 1, text);
 	text[NAME_DIGITS] = '\0';
 }
 
@@ -111,4 +102,60 @@ docker_keep_spec(const struct plan *plan, const char *digest, struct hl_buf *out
 	hl_buf_putf(out, "\n%s\n%s\n%s\n%" PRIu64 "\n", HL_VERSION, digest, sha256,
 	    plan->keep.lease_ms);
 	return hl_buf_check(out, "spec of the container", err);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Which one we made
+ */
+static char *
+record_path(const char *state_dir, const char *name)
+{
+	char *path = NULL;
+
+	return asprintf(&path, "%s/kept/%s", state_dir, name) < 0 ? NULL : path;
+}
+
+int
+docker_keep_remember(const struct plan *plan, const char *name, const char *id, struct hl_err *err)
+{
+	char *path HL_AUTO_FREE = record_path(plan->state_dir, name);
+
+	if (docker_dialect(plan)->tells_all)
+		return 0;
+	if (path == NULL)
+		return hl_err_oom(err);
+	if (docker_make_dir(plan, "kept", err) < 0)
+		return -1;
+	return docker_write_file(path, id, strlen(id), 0600, err);
+}
+
+/* One that cannot be read is as good as none: then the next begins anew. */
+void
+docker_keep_recall(const struct plan *plan, const char *name, char id[DOCKER_ID_SIZE])
+{
+	char *path HL_AUTO_FREE = record_path(plan->state_dir, name);
+	struct hl_err ignored = { 0 };
+	struct hl_buf text;
+
+	snprintf(id, DOCKER_ID_SIZE, "%s", docker_dialect(plan)->tells_all ? "" : "none");
+	if (docker_dialect(plan)->tells_all || path == NULL)
+		return;
+	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	hl_buf_init(&text, ID_MAX + 1);
+	if (fd >= 0 && hl_read_file(fd, &text, path, HLB_57, &ignored) == 0 && text.len == ID_MAX &&
+	    strspn(text.data, "0123456789abcdef") == ID_MAX)
+		snprintf(id, DOCKER_ID_SIZE, "%s", text.data);
+	hl_buf_done(&text);
+}
+
+void
+docker_keep_forget(const char *state_dir, const char *name)
+{
+	static const char prefix[] = DOCKER_NAME_PREFIX "kept-";
+	char *path HL_AUTO_FREE = record_path(state_dir, name);
+
+	/* The name is the engine's word. */
+	if (path != NULL && strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
+	    strchr(name, '/') == NULL)
+		(void)unlink(path);
 }

@@ -105,6 +105,15 @@ void docker_container_name(const struct plan *plan, char name[DOCKER_NAME_SIZE])
 void docker_kept_name(const struct plan *plan, char name[DOCKER_NAME_SIZE]);
 void docker_place(const char *state_dir, char text[HL_SHA256_HEX_SIZE]);
 void docker_keep_labels(struct docker_settings *settings, const struct plan *plan);
+/* For an engine whose inspection does not tell all: the id of the one that we made, in a file of
+ * its name below the state directory. recall: "" = any may be used; what is no id = none. */
+enum {
+	DOCKER_ID_SIZE = 80
+};
+int docker_keep_remember(const struct plan *plan, const char *name, const char *id,
+    struct hl_err *err) HL_MUST_CHECK;
+void docker_keep_recall(const struct plan *plan, const char *name, char id[DOCKER_ID_SIZE]);
+void docker_keep_forget(const char *state_dir, const char *name);
 /* Digests of runner and image, version and lease: what is not in the body. */
 int docker_keep_spec(const struct plan *plan, const char *digest, struct hl_buf *out,
     struct hl_err *err) HL_MUST_CHECK;

@@ -44,14 +44,17 @@ is_over(const char *lease, const char *since)
 	       begin + seconds <= (uint64_t)now;
 }
 
+/* name: "" = all of ours. */
 static int
-ask_list(struct docker_helper *helper, struct hl_strv *ret_items, struct hl_err *err)
+ask_list(struct docker_helper *helper, const char *name, struct hl_strv *ret_items,
+    struct hl_err *err)
 {
 	struct hl_buf request, answer;
 	struct hl_wire wire;
 
-	hl_buf_init(&request, 64);
+	hl_buf_init(&request, 1024);
 	hl_wire_put_u8(&request, ENGINE_LIST);
+	hl_wire_put_string(&request, name);
 	int status = hl_peer_ask(&helper->peer, &request, ENGINE_LISTED, &answer, err);
 	hl_buf_done(&request);
 	if (status < 0)
@@ -84,6 +87,38 @@ take_away(struct sweep *sweep, char *const *item, bool is_forced, struct hl_err 
 	return 0;
 }
 
+static int
+take_kept_away(struct sweep *sweep, char *const *item, struct hl_err *err)
+{
+	if (take_away(sweep, item, true, err) != 0)
+		return -1;
+	docker_keep_forget(sweep->place->state_dir, item[ENGINE_LIST_NAME]);
+	return 0;
+}
+
+/* What was told of it is older than our hold of its session: one that was used between the two has
+ * a lease that begins later, or is another one of that name. */
+static int
+take_held_away(struct sweep *sweep, const char *name, const char *run, struct hl_err *err)
+{
+	HL_AUTO(hl_strv_done) struct hl_strv items;
+	int status = 0;
+
+	hl_strv_init(&items, (size_t)ENGINE_LIST_MAX * ENGINE_LIST_FIELDS);
+	if (ask_list(&sweep->helper, name, &items, err) != 0)
+		return -1;
+	for (size_t i = 0; i + ENGINE_LIST_FIELDS <= items.len; i += ENGINE_LIST_FIELDS) {
+		char *const *item = &items.v[i];
+		if (strcmp(item[ENGINE_LIST_NAME], name) == 0 &&
+		    strcmp(item[ENGINE_LIST_RUN], run) == 0 &&
+		    is_over(item[ENGINE_LIST_LEASE], item[ENGINE_LIST_SINCE]) &&
+		    docker_owner_look(item[ENGINE_LIST_OWNER]) != DOCKER_OWNER_LIVES &&
+		    take_kept_away(sweep, item, err) != 0)
+			status = -1;
+	}
+	return status;
+}
+
 /* Of another state directory's nobody here can take the session: one that has ended is asked to be
  * removed as such, and an engine does not do that when it has been started meanwhile. */
 static int
@@ -92,11 +127,10 @@ sweep_kept(struct sweep *sweep, char *const *item, struct hl_err *err)
 	const struct engine_place *place = sweep->place;
 	const char *session = item[ENGINE_LIST_SESSION];
 	bool is_own = strcmp(item[ENGINE_LIST_PLACE], sweep->digest) == 0;
-	int status = 0;
 
 	if (sweep->session != NULL)
 		return is_own && strcmp(session, sweep->session) == 0
-			   ? take_away(sweep, item, true, err)
+			   ? take_kept_away(sweep, item, err)
 			   : 0;
 	if (!is_over(item[ENGINE_LIST_LEASE], item[ENGINE_LIST_SINCE]))
 		return 0;
@@ -107,8 +141,7 @@ sweep_kept(struct sweep *sweep, char *const *item, struct hl_err *err)
 	}
 	if (place->hold == NULL || !place->hold(place->context, session))
 		return 0;
-	if (docker_owner_look(item[ENGINE_LIST_OWNER]) != DOCKER_OWNER_LIVES)
-		status = take_away(sweep, item, true, err);
+	int status = take_held_away(sweep, item[ENGINE_LIST_NAME], item[ENGINE_LIST_RUN], err);
 	place->release(place->context);
 	return status;
 }
@@ -136,7 +169,7 @@ sweep_all(struct sweep *sweep, struct hl_err *err)
 		&(struct docker_reach){ place->helper_path, place->endpoint, 0 }, &opened, err) < 0)
 		return -1;
 	docker_opened_done(&opened);
-	int status = ask_list(&sweep->helper, &items, err);
+	int status = ask_list(&sweep->helper, "", &items, err);
 	/* A list that was refused is no list, however much of it was read. */
 	const size_t len = status == 0 ? items.len : 0;
 	/* One that cannot be removed does not keep the others; it is told behind them. */

@@ -107,6 +107,13 @@ docker_down()
 		sort -r)
 }
 
+# The same engine, ended and started.
+docker_again()
+{
+	docker_down
+	docker_up "$docker_dir"
+}
+
 # The tests of an engine begin with this: a skip where there can be none.
 docker_begin()
 {

@@ -105,3 +105,11 @@ docker_down()
 	done < <(awk -v top="$docker_dir/" 'index($5, top) == 1 { print $5 }' /proc/self/mountinfo |
 		sort -r)
 }
+
+# As docker's, but what it holds stays.
+docker_again()
+{
+	kill "$docker_pid"
+	wait "$docker_pid" 2>/dev/null || true
+	docker_up "$docker_dir"
+}

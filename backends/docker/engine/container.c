@@ -47,7 +47,7 @@ container_look(struct engine *engine, const char *key, long *ret_status, struct 
 	struct api_reply reply = { 0 };
 	json_t *object = NULL;
 
-	snprintf(path, sizeof(path), "/containers/%s/json", key);
+	snprintf(path, sizeof(path), "%s/containers/%s/json", engine->dialect->own, key);
 	if (api_call(engine, &request, &reply, err) < 0)
 		return NULL;
 	*ret_status = reply.status;
@@ -63,26 +63,16 @@ container_look(struct engine *engine, const char *key, long *ret_status, struct 
 static int
 compare(struct engine *engine, const char *body, struct hl_err *err)
 {
-	char path[128];
-	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
-	struct api_reply reply = { 0 };
 	json_t *asked = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
-	json_t *kept = NULL;
+	char part[KEPT_PART_MAX];
+	long http = 0;
 	int status = -1;
 
-	snprintf(path, sizeof(path), "%s/containers/%s/json", engine->dialect->own,
-	    engine->container);
-	if (asked == NULL) {
-		hl_err_set(err, HLI_02, "the request for the engine is not JSON");
-	} else if (api_call(engine, &request, &reply, err) == 0) {
-		if (reply.status != 200)
-			api_refused(&reply, err, HLB_51, "the engine cannot look at the container");
-		else
-			kept = inspect_parse(&reply.body, "container", err);
-		if (kept != NULL)
-			status = engine->dialect->compare(asked, kept, err);
-		hl_buf_done(&reply.body);
-	}
+	if (asked == NULL)
+		return hl_err_set(err, HLI_02, "the request for the engine is not JSON");
+	json_t *kept = container_look(engine, engine->container, &http, err);
+	if (kept != NULL)
+		status = engine->dialect->compare(asked, kept, part, err);
 	json_decref(asked);
 	json_decref(kept);
 	return status;
@@ -152,7 +142,10 @@ find_pid(struct engine *engine)
 	long status = 0;
 	json_t *object = container_look(engine, engine->container, &status, &ignored);
 	uint64_t pid = inspect_u64(object, "State.Pid");
+	const char *started =
+	    inspect_string(object, "State.StartedAt", sizeof(engine->started) - 1);
 
+	snprintf(engine->started, sizeof(engine->started), "%s", started != NULL ? started : "");
 	json_decref(object);
 	return pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
@@ -230,7 +223,7 @@ container_remove(struct engine *engine, struct hl_err *err)
 		shutdown(engine->relay.attach, SHUT_RDWR);
 	if (engine->stays)
 		container_await(engine);
-	int status = engine->stays ? kept_end(engine, engine->container, err)
+	int status = engine->stays ? kept_end(engine, err)
 				   : container_remove_by(engine, engine->container, true, err);
 	if (status < 0)
 		return -1;

@@ -64,11 +64,37 @@ struct service {
 
 struct engine;
 
+enum {
+	KEPT_PART_MAX = 96 /* a name of what differs, in quotes */
+};
+
+/* same.c: how a part of an engine's inspection is compared with the same of another container. */
+enum twin_how {
+	TWIN_EQUAL,
+	TWIN_SKIP,     /* each container's own, or told only of one that was started */
+	TWIN_MEMBERS,  /* one by one, each by its own row */
+	TWIN_SET,      /* a list in no order */
+	TWIN_LABELS,   /* but those of who made it */
+	TWIN_NETWORKS, /* the names of them: what is behind a name comes with the start */
+	/* Of these the engine adds some by itself at the first start. */
+	TWIN_VARIABLES,
+	TWIN_ANNOTATIONS,
+	TWIN_MAC_LABEL, /* "user:role:type:level": the level is each container's own */
+};
+
+struct twin_part {
+	const char *path; /* "Config.Env" */
+	enum twin_how how;
+	const char *name; /* for whoever is told, NULL = the path */
+};
+
 /* How an engine is spoken to where they differ; dialect.c. */
 struct dialect {
 	const char *name;   /* "docker" */
 	const char *server; /* the beginning of its Server header */
 	const char *own;    /* before the paths of the calls that create and show a container */
+	/* Members of what create is asked; name is "" where it is a part of the path alone. */
+	const char *labels, *image, *body_name;
 	/* Of the call that waits for the container's end, and whether it is made before the start:
 	 * an engine that looks from time to time would miss a container that is quick. */
 	const char *condition;
@@ -77,7 +103,12 @@ struct dialect {
 	/* What its client takes of a file of credentials. */
 	bool has_scopes; /* keys of "auths" may be parts of a registry: "host/team" */
 	bool has_store;  /* "credsStore" */
-	int (*compare)(json_t *asked, const json_t *kept, struct hl_err *err);
+	/* As inspect_compare(). */
+	int (*compare)(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX],
+	    struct hl_err *err);
+	const struct twin_part *twin;
+	size_t twin_len;
+	enum twin_how twin_rest; /* members of an inspection that have no row */
 };
 
 struct engine {
@@ -101,6 +132,7 @@ struct engine {
 	bool may_exist;     /* create was sent and not refused: remove it on every way out */
 	bool is_kept;       /* asked of create */
 	bool stays;         /* kept, and was in use: it is stopped on every way out, not removed */
+	char started[48];   /* when, in the engine's words; "" = not known */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -150,13 +182,20 @@ bool inspect_bool(const json_t *object, const char *path);
 uint64_t inspect_u64(const json_t *object, const char *path);
 const json_t *inspect_member(const json_t *object, const char *path);
 json_t *inspect_part(json_t *object, const char *path);
-/* Compares what was asked with what the engine keeps: every key of the asked HostConfig. */
-int inspect_compare(json_t *asked, const json_t *kept, struct hl_err *err) HL_MUST_CHECK;
+/* Compares what was asked with what the engine keeps: every key of the asked HostConfig. part: the
+ * name of what differs, never a value of it. */
+int inspect_compare(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX],
+    struct hl_err *err) HL_MUST_CHECK;
+/* 'group.key' with the quotes. A key may be the engine's word: one that is no name is left out. */
+void inspect_name(char part[KEPT_PART_MAX], const char *group, const char *key);
 
 /* dialect.c: by the Server header, "Libpod/4.3.1 (linux)"; NULL = none that we know. */
 const struct dialect *dialect_find(const char *server);
 /* inspect_podman.c: the same for a specification and podman's own inspection. */
-int inspect_compare_podman(json_t *asked, const json_t *kept, struct hl_err *err) HL_MUST_CHECK;
+int inspect_compare_podman(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX],
+    struct hl_err *err) HL_MUST_CHECK;
+/* Takes members away; one that is absent is as good. */
+void inspect_drop(json_t *object, const char *const *names, size_t len);
 /* Whether that value says no more than nothing. */
 bool inspect_is_nothing(const json_t *value);
 /* Whether both have the same, arrays in any order, and kept perhaps more members. */
@@ -209,8 +248,8 @@ int container_create(struct engine *engine, const char *name, const char *body,
     struct hl_strv *ret_warnings, struct hl_err *err) HL_MUST_CHECK;
 int container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err) HL_MUST_CHECK;
 int container_remove(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
-/* All of ours, as ENGINE_LISTED says. */
-int container_list(struct engine *engine, struct hl_strv *ret_items,
+/* Those of ours with that name, "" = all, as ENGINE_LISTED says. */
+int container_list(struct engine *engine, const char *name, struct hl_strv *ret_items,
     struct hl_err *err) HL_MUST_CHECK;
 struct container_named {
 	const char *name, *run;
@@ -235,20 +274,28 @@ struct kept_found {
 	char why[ENGINE_TEXT_MAX]; /* "" = nothing was removed */
 };
 
-enum {
-	KEPT_PART_MAX = 96
+struct kept_ask {
+	const char *name, *body; /* as of create */
+	const char *id;          /* that it must have; "" = any */
 };
 
-/* One that is not ours is HLB-50; one of ours that is not what body asks is removed. */
-int kept_find(struct engine *engine, const char *name, const char *body,
-    struct kept_found *ret_found, struct hl_err *err) HL_MUST_CHECK;
-/* Ends what runs in it, by name or id. Fails unless the engine says that nothing does, or that it
+/* One that is not ours is HLB-50; one of ours that is not what is asked is removed. */
+int kept_find(struct engine *engine, const struct kept_ask *ask, struct kept_found *ret_found,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Ends what we started in it. Fails unless the engine says that it is over, or that the container
  * is gone. */
-int kept_end(struct engine *engine, const char *key, struct hl_err *err) HL_MUST_CHECK;
+int kept_end(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
 /* When it ended, or began when it runs, in seconds; 0 = not known. */
 uint64_t kept_since(struct engine *engine, const char *id);
 /* "2026-11-30T08:56:01.5Z", or with an offset; 0 = not one, or before 1970. */
 uint64_t kept_time(const char *text);
+
+/* same.c: part is the name of the first that differs, "" = none. Takes out of both what comes with
+ * the start, and what a twin has not. */
+void same_compare(const struct dialect *dialect, json_t *twin, json_t *kept,
+    char part[KEPT_PART_MAX]);
+/* The labels that only one that is kept has. */
+void same_drop_kept(json_t *labels);
 
 /* twin.c: whether the engine would make the same now. */
 struct twin_call {

@@ -2,6 +2,7 @@
  * What a daemon's JSON says. Everything is looked up by path, checked for its type and capped: a
  * missing member is absent, never guessed.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/docker/engine/engine.h"
@@ -148,21 +149,47 @@ inspect_is_kept(json_t *asked, const json_t *kept)
 	return true;
 }
 
-static int
-compare_part(json_t *asked, const json_t *kept, const char *part, struct hl_err *err)
+void
+inspect_drop(json_t *object, const char *const *names, size_t len)
 {
-	json_t *want = json_object_get(asked, part);
-	const json_t *have = json_object_get(kept, part);
+	for (size_t i = 0; i < len; i++)
+		if (json_object_del(object, names[i]) != 0)
+			continue;
+}
+
+void
+inspect_name(char part[KEPT_PART_MAX], const char *group, const char *key)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789_";
+	size_t len = strlen(key);
+	bool is_name = len > 0 && len <= 40 && strspn(key, letters) == len;
+
+	const char *dot = is_name && group[0] != '\0' ? "." : "";
+
+	if (is_name || group[0] != '\0')
+		snprintf(part, KEPT_PART_MAX, "'%.40s%s%s'", group, dot, is_name ? key : "");
+	else
+		snprintf(part, KEPT_PART_MAX, "a setting");
+}
+
+static int
+compare_host(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX], struct hl_err *err)
+{
+	json_t *want = json_object_get(asked, "HostConfig");
+	const json_t *have = json_object_get(kept, "HostConfig");
 	const char *key;
 	json_t *value;
 
 	json_object_foreach(want, key, value)
 	{
 		bool is_list_of_requests = strcmp(key, "DeviceRequests") == 0;
-		if (!(is_list_of_requests ? are_requests_kept(value, json_object_get(have, key))
-					  : inspect_is_kept(value, json_object_get(have, key))))
-			return hl_err_set(err, HLB_53, "the engine did not take '%s.%s' as asked",
-			    part, key);
+		const json_t *other = json_object_get(have, key);
+		if (is_list_of_requests ? are_requests_kept(value, other)
+					: inspect_is_kept(value, other))
+			continue;
+		inspect_name(part, "HostConfig", key);
+		return hl_err_set(err, HLB_53, "the engine did not take %s as asked", part);
 	}
 	return 0;
 }
@@ -178,7 +205,8 @@ inspect_is_nothing(const json_t *value)
 
 /* What was not asked must not be there either: an engine may have defaults of its own. */
 static int
-check_nothing_more(const json_t *asked, const json_t *kept, struct hl_err *err)
+check_nothing_more(const json_t *asked, const json_t *kept, char part[KEPT_PART_MAX],
+    struct hl_err *err)
 {
 	static const char *const powers[] = { "Privileged", "AutoRemove", "CapAdd", "Binds",
 		"Devices", "DeviceRequests", "DeviceCgroupRules", "VolumesFrom", "GroupAdd",
@@ -187,28 +215,30 @@ check_nothing_more(const json_t *asked, const json_t *kept, struct hl_err *err)
 	const json_t *have = json_object_get(kept, "HostConfig");
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(powers); i++) {
-		if (json_object_get(want, powers[i]) == NULL &&
-		    !inspect_is_nothing(json_object_get(have, powers[i])))
-			return hl_err_set(err, HLB_53,
-			    "the engine set 'HostConfig.%s', which was not asked", powers[i]);
+		if (json_object_get(want, powers[i]) != NULL ||
+		    inspect_is_nothing(json_object_get(have, powers[i])))
+			continue;
+		inspect_name(part, "HostConfig", powers[i]);
+		return hl_err_set(err, HLB_53, "the engine set %s, which was not asked", part);
 	}
 	return 0;
 }
 
 int
-inspect_compare(json_t *asked, const json_t *kept, struct hl_err *err)
+inspect_compare(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX], struct hl_err *err)
 {
 	static const char *const members[] = { "User", "Hostname", "Domainname", "Entrypoint",
 		"Cmd", "WorkingDir", "Tty", "Healthcheck", "Labels" };
 
-	if (check_nothing_more(asked, kept, err) < 0)
+	if (check_nothing_more(asked, kept, part, err) < 0)
 		return -1;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(members); i++) {
 		json_t *want = json_object_get(asked, members[i]);
 		const json_t *have = json_object_get(json_object_get(kept, "Config"), members[i]);
-		if (want != NULL && !inspect_is_kept(want, have))
-			return hl_err_set(err, HLB_53, "the engine did not take '%s' as asked",
-			    members[i]);
+		if (want == NULL || inspect_is_kept(want, have))
+			continue;
+		inspect_name(part, members[i], "");
+		return hl_err_set(err, HLB_53, "the engine did not take %s as asked", part);
 	}
-	return compare_part(asked, kept, "HostConfig", err);
+	return compare_host(asked, kept, part, err);
 }

@@ -238,11 +238,12 @@ is_bind_kept(const json_t *mount, const json_t *kept)
 }
 
 static int
-compare_mounts(json_t *asked, const json_t *kept, struct hl_err *err)
+compare_mounts(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX], struct hl_err *err)
 {
 	const json_t *mounts = json_object_get(asked, "mounts");
 	size_t binds = 0, tmpfs = 0;
 
+	inspect_name(part, "mounts", "");
 	for (size_t i = 0; i < json_array_size(mounts); i++) {
 		const json_t *mount = json_array_get(mounts, i);
 		const char *type = inspect_string(mount, "type", 32);
@@ -264,7 +265,7 @@ compare_mounts(json_t *asked, const json_t *kept, struct hl_err *err)
  * All of it
  */
 static int
-compare_security(json_t *asked, const json_t *kept, struct hl_err *err)
+compare_security(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX], struct hl_err *err)
 {
 	const json_t *list = inspect_member(kept, "HostConfig.SecurityOpt");
 	bool is_kept = false;
@@ -274,15 +275,16 @@ compare_security(json_t *asked, const json_t *kept, struct hl_err *err)
 		is_kept |= item != NULL && strcmp(item, "no-new-privileges") == 0;
 	}
 	if (inspect_bool(asked, "no_new_privileges") && !is_kept)
-		return hl_err_set(err, HLB_53,
-		    "the engine did not take 'no_new_privileges' as asked");
-	if (is_caps(json_object_get(asked, "cap_add"), json_object_get(kept, "BoundingCaps")))
+		inspect_name(part, "no_new_privileges", "");
+	else if (is_caps(json_object_get(asked, "cap_add"), json_object_get(kept, "BoundingCaps")))
 		return 0;
-	return hl_err_set(err, HLB_53, "the engine did not take 'cap_add' as asked");
+	else
+		inspect_name(part, "cap_add", "");
+	return hl_err_set(err, HLB_53, "the engine did not take %s as asked", part);
 }
 
 static int
-check_nothing_more(json_t *asked, const json_t *kept, struct hl_err *err)
+check_nothing_more(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX], struct hl_err *err)
 {
 	static const struct {
 		const char *asked, *kept;
@@ -305,24 +307,26 @@ check_nothing_more(json_t *asked, const json_t *kept, struct hl_err *err)
 		    (word != NULL && strcmp(word, powers[i].word) == 0) ||
 		    (powers[i].asked[0] != '\0' && json_object_get(asked, powers[i].asked) != NULL))
 			continue;
-		return hl_err_set(err, HLB_53, "the engine set '%s', which was not asked",
-		    powers[i].kept);
+		inspect_name(part, powers[i].kept, "");
+		return hl_err_set(err, HLB_53, "the engine set %s, which was not asked", part);
 	}
 	return 0;
 }
 
 int
-inspect_compare_podman(json_t *asked, const json_t *kept, struct hl_err *err)
+inspect_compare_podman(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX],
+    struct hl_err *err)
 {
-	if (check_nothing_more(asked, kept, err) < 0)
+	if (check_nothing_more(asked, kept, part, err) < 0)
 		return -1;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(parts); i++) {
 		json_t *want = inspect_part(asked, parts[i].asked);
-		if (want != NULL && !parts[i].is_kept(want, inspect_member(kept, parts[i].kept)))
-			return hl_err_set(err, HLB_53, "the engine did not take '%s' as asked",
-			    parts[i].asked);
+		if (want == NULL || parts[i].is_kept(want, inspect_member(kept, parts[i].kept)))
+			continue;
+		inspect_name(part, parts[i].asked, "");
+		return hl_err_set(err, HLB_53, "the engine did not take %s as asked", part);
 	}
-	if (compare_mounts(asked, kept, err) < 0)
+	if (compare_mounts(asked, kept, part, err) < 0)
 		return -1;
-	return compare_security(asked, kept, err);
+	return compare_security(asked, kept, part, err);
 }

@@ -22,7 +22,11 @@ enum {
 static bool
 is_running(const json_t *object)
 {
-	return inspect_bool(object, "State.Running") || inspect_bool(object, "State.Paused") ||
+	const char *word = inspect_string(object, "State.Status", 32);
+
+	/* podman's while it waits for what it has sent a signal: it says neither of the others. */
+	return (word != NULL && strcmp(word, "stopping") == 0) ||
+	       inspect_bool(object, "State.Running") || inspect_bool(object, "State.Paused") ||
 	       inspect_bool(object, "State.Restarting");
 }
 
@@ -36,11 +40,10 @@ label(const json_t *labels, const char *name)
 }
 
 static bool
-is_ours(const json_t *asked, const json_t *kept)
+is_ours(const json_t *want, const json_t *kept)
 {
 	static const char *const names[] = { DOCKER_LABEL_MANAGED, DOCKER_LABEL_SESSION,
 		DOCKER_LABEL_PROFILE, DOCKER_LABEL_PLACE };
-	const json_t *want = json_object_get(asked, "Labels");
 	const json_t *have = inspect_member(kept, "Config.Labels");
 	const char *run = label(have, DOCKER_LABEL_RUN);
 
@@ -56,63 +59,46 @@ is_ours(const json_t *asked, const json_t *kept)
  * What it is
  */
 
-/* The name in quotes of a comparison's message, with the quotes. */
-static void
-put_part(const struct hl_err *err, char part[KEPT_PART_MAX])
+/* docker says "sha256:" before an image's id, podman does not where it shows a container. */
+static const char *
+digits_of(const char *id)
 {
-	const char *begin = strchr(err->msg, '\'');
-	const char *end = begin != NULL ? strchr(begin + 1, '\'') : NULL;
-	size_t len = end != NULL ? (size_t)(end - begin) + 1 : 0;
+	static const char prefix[] = "sha256:";
 
-	if (len > 0 && len < KEPT_PART_MAX) {
-		memcpy(part, begin, len);
-		part[len] = '\0';
-	} else {
-		snprintf(part, KEPT_PART_MAX, "a setting");
-	}
+	return strncmp(id, prefix, sizeof(prefix) - 1) == 0 ? id + sizeof(prefix) - 1 : id;
 }
 
 static bool
-is_same_image(const json_t *asked, const json_t *kept)
+is_same_image(const char *image, const json_t *kept)
 {
-	const char *image = json_string_value(json_object_get(asked, "Image"));
 	const char *is_image = inspect_string(kept, "Image", 128);
 
-	return image != NULL && is_image != NULL && strcmp(image, is_image) == 0;
-}
-
-/* Run and owner are those of who made it. */
-static void
-drop_makers(json_t *asked)
-{
-	json_t *labels = json_object_get(asked, "Labels");
-
-	/* Absent is as good. */
-	if (json_object_del(labels, DOCKER_LABEL_RUN) != 0 ||
-	    json_object_del(labels, DOCKER_LABEL_OWNER) != 0)
-		return;
+	return image != NULL && is_image != NULL &&
+	       strcmp(digits_of(image), digits_of(is_image)) == 0;
 }
 
 /* why stays empty when it can be used. */
 static void
-compare(json_t *asked, const json_t *kept, char why[ENGINE_TEXT_MAX])
+compare(const struct dialect *dialect, json_t *asked, const json_t *kept, char why[ENGINE_TEXT_MAX])
 {
-	const char *want = label(json_object_get(asked, "Labels"), DOCKER_LABEL_SPEC);
+	static const char *const makers[] = { DOCKER_LABEL_RUN, DOCKER_LABEL_OWNER };
+	static const char *const others[] = { DOCKER_LABEL_SPEC, DOCKER_LABEL_LEASE };
+	json_t *labels = json_object_get(asked, dialect->labels);
+	const char *image = json_string_value(json_object_get(asked, dialect->image));
+	const char *want = label(labels, DOCKER_LABEL_SPEC);
 	const char *have = label(inspect_member(kept, "Config.Labels"), DOCKER_LABEL_SPEC);
 	bool is_same = want != NULL && have != NULL && strcmp(want, have) == 0;
-	json_t *labels = json_object_get(asked, "Labels");
-	struct hl_err err = { 0 };
+	struct hl_err ignored = { 0 }; /* it has values; the part is a name */
 	char part[KEPT_PART_MAX] = "";
 
-	drop_makers(asked);
+	inspect_drop(labels, makers, HL_ARRAY_SIZE(makers));
 	/* What these two say is told in other words. */
-	if (!is_same && (json_object_del(labels, DOCKER_LABEL_SPEC) != 0 ||
-			    json_object_del(labels, DOCKER_LABEL_LEASE) != 0))
-		snprintf(part, sizeof(part), "'Labels'");
-	if (!is_same_image(asked, kept))
-		snprintf(part, sizeof(part), "'Image'");
-	else if (part[0] == '\0' && inspect_compare(asked, kept, &err) < 0)
-		put_part(&err, part);
+	if (!is_same)
+		inspect_drop(labels, others, HL_ARRAY_SIZE(others));
+	if (!is_same_image(image, kept))
+		inspect_name(part, "Image", "");
+	else if (dialect->compare(asked, kept, part, &ignored) == 0)
+		part[0] = '\0';
 	if (is_same && part[0] != '\0')
 		snprintf(why, ENGINE_TEXT_MAX, "%s was changed behind our back", part);
 	else if (!is_same && part[0] != '\0')
@@ -141,6 +127,16 @@ send_kill(struct engine *engine, const char *key, struct hl_err *err)
 	return status;
 }
 
+/* podman's for one whose process has ended and which is still to be cleaned up, by a process of its
+ * own that comes late where much runs: it would take away what the next start has made. */
+static bool
+is_ending(const json_t *object)
+{
+	const char *word = inspect_string(object, "State.Status", 32);
+
+	return word != NULL && strcmp(word, "stopped") == 0;
+}
+
 /* Whoever used it before may be gone just now, and what runs in it ends with its stream; what does
  * not is ended. Returns the object as it is then, or NULL. */
 static json_t *
@@ -149,8 +145,10 @@ wait_for_end(struct engine *engine, const char *id, json_t *object, struct hl_er
 	struct hl_err ignored = { 0 }; /* what it does is seen */
 	long status = 0;
 
-	for (int i = 0; object != NULL && is_running(object) && i < 2 * STOP_TRIES; i++) {
-		if (i == STOP_TRIES)
+	for (int i = 0;
+	     object != NULL && (is_running(object) || is_ending(object)) && i < 2 * STOP_TRIES;
+	     i++) {
+		if (i == STOP_TRIES && is_running(object))
 			(void)send_kill(engine, id, &ignored);
 		container_nap();
 		json_decref(object);
@@ -165,15 +163,27 @@ enum fate {
 	FATE_UNKNOWN
 };
 
+/* Our launcher may be gone and its session another's by now, who has seen the end of what we
+ * started before we have, and has started it again: that one is not ours to end. */
+static bool
+is_started_again(const struct engine *engine, const json_t *object)
+{
+	const char *started = inspect_string(object, "State.StartedAt", 64);
+
+	return engine->started[0] != '\0' && started != NULL &&
+	       strcmp(started, engine->started) != 0;
+}
+
 static enum fate
-ask_fate(struct engine *engine, const char *key, struct hl_err *err)
+ask_fate(struct engine *engine, struct hl_err *err)
 {
 	long status = 0;
-	json_t *object = container_look(engine, key, &status, err);
+	json_t *object = container_look(engine, engine->container, &status, err);
 	enum fate fate = FATE_UNKNOWN;
 
 	if (object != NULL)
-		fate = is_running(object) ? FATE_RUNS : FATE_OVER;
+		fate =
+		    is_running(object) && !is_started_again(engine, object) ? FATE_RUNS : FATE_OVER;
 	else if (status == 404)
 		fate = FATE_OVER;
 	json_decref(object);
@@ -183,18 +193,18 @@ ask_fate(struct engine *engine, const char *key, struct hl_err *err)
 /* An engine that tells nothing is still asked to kill; a kill that is refused may come too late. So
  * it is the last look that counts. */
 int
-kept_end(struct engine *engine, const char *key, struct hl_err *err)
+kept_end(struct engine *engine, struct hl_err *err)
 {
 	struct hl_err refusal = { 0 };
-	enum fate fate = ask_fate(engine, key, err);
+	enum fate fate = ask_fate(engine, err);
 
 	if (fate == FATE_OVER)
 		return 0;
-	bool is_sent = send_kill(engine, key, &refusal) == 0;
+	bool is_sent = send_kill(engine, engine->container, &refusal) == 0;
 	const uint64_t end_ms = hl_now_mono_ms() + KILL_WAIT_MS;
 	if (engine->is_waiting)
 		relay_run(engine, KILL_WAIT_MS);
-	while ((fate = ask_fate(engine, key, err)) == FATE_RUNS && hl_now_mono_ms() < end_ms)
+	while ((fate = ask_fate(engine, err)) == FATE_RUNS && hl_now_mono_ms() < end_ms)
 		container_nap();
 	if (fate == FATE_OVER)
 		return 0;
@@ -210,7 +220,8 @@ kept_end(struct engine *engine, const char *key, struct hl_err *err)
  */
 struct finding {
 	struct engine *engine;
-	const char *name; /* not for what is asked: another container can have it meanwhile */
+	/* Its name is not for what is asked: another container can have it meanwhile. */
+	const struct kept_ask *ask;
 	char id[80];
 	json_t *asked, *kept;
 };
@@ -233,11 +244,11 @@ compare_all(struct finding *finding, char why[ENGINE_TEXT_MAX], struct hl_err *e
 	char part[KEPT_PART_MAX] = "";
 	int status = 0;
 	json_t *asked = json_deep_copy(finding->asked);
-	const struct twin_call call = { finding->name, asked, finding->kept };
+	const struct twin_call call = { finding->ask->name, asked, finding->kept };
 
 	if (asked == NULL)
 		return hl_err_oom(err);
-	compare(finding->asked, finding->kept, why);
+	compare(finding->engine->dialect, finding->asked, finding->kept, why);
 	if (why[0] == '\0')
 		status = twin_compare(finding->engine, &call, part, err);
 	if (part[0] != '\0')
@@ -251,8 +262,12 @@ judge(struct finding *finding, struct kept_found *found, struct hl_err *err)
 {
 	struct engine *engine = finding->engine;
 
+	const char *id = finding->ask->id;
+
 	if (is_running(finding->kept))
 		snprintf(found->why, sizeof(found->why), "it could not be stopped");
+	else if (id[0] != '\0' && strcmp(id, finding->id) != 0)
+		snprintf(found->why, sizeof(found->why), "it is not the container that we made");
 	else if (compare_all(finding, found->why, err) != 0)
 		return -1;
 	if (found->why[0] != '\0')
@@ -266,22 +281,24 @@ judge(struct finding *finding, struct kept_found *found, struct hl_err *err)
 }
 
 int
-kept_find(struct engine *engine, const char *name, const char *body, struct kept_found *ret_found,
+kept_find(struct engine *engine, const struct kept_ask *ask, struct kept_found *ret_found,
     struct hl_err *err)
 {
-	struct finding finding = { .engine = engine, .name = name };
+	struct finding finding = { .engine = engine, .ask = ask };
+	const struct dialect *dialect = engine->dialect;
 	struct kept_found found = { 0 };
 	long http = 0;
 	int status = -1;
 
-	finding.asked = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
+	finding.asked = json_loads(ask->body, JSON_REJECT_DUPLICATES, NULL);
 	if (finding.asked == NULL)
 		return hl_err_set(err, HLI_02, "the request for the engine is not JSON");
-	finding.kept = container_look(engine, name, &http, err);
+	finding.kept = container_look(engine, ask->name, &http, err);
 	if (http == 404)
 		status = 0;
-	else if (finding.kept != NULL && !is_ours(finding.asked, finding.kept))
-		hl_err_set(err, HLB_50, "container '%s' is not the one of this session", name);
+	else if (finding.kept != NULL &&
+		 !is_ours(json_object_get(finding.asked, dialect->labels), finding.kept))
+		hl_err_set(err, HLB_50, "container '%s' is not the one of this session", ask->name);
 	else if (finding.kept != NULL && take_id(&finding, err) == 0) {
 		finding.kept = wait_for_end(engine, finding.id, finding.kept, err);
 		if (finding.kept != NULL)

@@ -21,7 +21,7 @@ enum {
 static bool
 has_ended(const json_t *item)
 {
-	static const char *const states[] = { "created", "exited", "dead" };
+	static const char *const states[] = { "created", "exited", "dead", "stopped" };
 	const char *state = inspect_string(item, "State", 32);
 	uint64_t created = inspect_u64(item, "Created");
 	time_t now = time(NULL);
@@ -65,7 +65,7 @@ take_lease(struct engine *engine, const json_t *item, struct hl_strv *items)
 }
 
 static void
-take_item(struct engine *engine, const json_t *item, struct hl_strv *items)
+take_item(struct engine *engine, const json_t *item, const char *only, struct hl_strv *items)
 {
 	const json_t *names = json_object_get(item, "Names");
 	const char *name = json_string_value(json_array_get(names, 0));
@@ -74,6 +74,7 @@ take_item(struct engine *engine, const json_t *item, struct hl_strv *items)
 
 	if (name == NULL || name[0] != '/' || strlen(name) > NAME_MAX_LEN || run == NULL ||
 	    owner == NULL || strchr(name + 1, '/') != NULL ||
+	    (only[0] != '\0' && strcmp(name + 1, only) != 0) ||
 	    items->len + ENGINE_LIST_FIELDS > items->max)
 		return;
 	hl_strv_add(items, name + 1);
@@ -84,7 +85,8 @@ take_item(struct engine *engine, const json_t *item, struct hl_strv *items)
 }
 
 int
-container_list(struct engine *engine, struct hl_strv *ret_items, struct hl_err *err)
+container_list(struct engine *engine, const char *name, struct hl_strv *ret_items,
+    struct hl_err *err)
 {
 	struct api_request request = { .method = "GET", .timeout_ms = API_SHORT_MS };
 	struct api_reply reply = { 0 };
@@ -107,7 +109,7 @@ container_list(struct engine *engine, struct hl_strv *ret_items, struct hl_err *
 	if (status == 0 && list == NULL)
 		status = -1;
 	for (size_t i = 0; status == 0 && i < json_array_size(list); i++)
-		take_item(engine, json_array_get(list, i), ret_items);
+		take_item(engine, json_array_get(list, i), name, ret_items);
 	json_decref(list);
 	hl_buf_done(&reply.body);
 	return status != 0 ? -1 : hl_strv_check(ret_items, "containers", err);

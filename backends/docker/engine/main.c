@@ -118,14 +118,17 @@ static int
 answer_find(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
 {
 	struct kept_found found = { 0 };
-	const char *name = hl_wire_string(request);
-	const char *body = hl_wire_string(request);
+	struct kept_ask ask = { 0 };
+
+	ask.name = hl_wire_string(request);
+	ask.body = hl_wire_string(request);
+	ask.id = hl_wire_string(request);
 
 	if (check_request(request, err) < 0)
 		return -1;
 	if (engine->easy == NULL || engine->may_exist)
 		return hl_err_set(err, HLI_02, "a request came out of order");
-	if (kept_find(engine, name, body, &found, err) < 0)
+	if (kept_find(engine, &ask, &found, err) < 0)
 		return -1;
 	hl_wire_put_u8(out, ENGINE_FOUND);
 	hl_wire_put_string(out, found.id);
@@ -192,13 +195,14 @@ static int
 answer_list(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
 {
 	HL_AUTO(hl_strv_done) struct hl_strv items;
+	const char *name = hl_wire_string(request);
 
 	hl_strv_init(&items, (size_t)ENGINE_LIST_MAX * ENGINE_LIST_FIELDS);
 	if (check_request(request, err) < 0)
 		return -1;
 	if (engine->easy == NULL)
 		return hl_err_set(err, HLI_02, "a request came out of order");
-	if (container_list(engine, &items, err) < 0)
+	if (container_list(engine, name, &items, err) < 0)
 		return -1;
 	hl_wire_put_u8(out, ENGINE_LISTED);
 	hl_wire_put_strv(out, &items);

@@ -33,6 +33,8 @@
 #define ID        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 /* Of the container that is made to be compared, by the name that it gets: one with a run's id. */
 #define TWIN      "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+/* When whatever it starts was started. */
+#define STARTED   "2026-11-30T08:00:00.5Z"
 #define IMAGE     "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define A_DEFAULT "{\"MaskedPaths\":[\"/proc/keys\"],"
 #define HEAD(s)   "HTTP/1.1 " s "\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
@@ -173,7 +175,8 @@ say_container(int fd, const char *id)
 		depth -= host[len] == '}';
 	} while (host[++len] != '\0' && depth > 0);
 	if (asprintf(&text,
-		"{\"Id\":\"%s\",\"Image\":\"" IMAGE "\",\"State\":{\"Pid\":0},"
+		"{\"Id\":\"%s\",\"Image\":\"" IMAGE
+		"\",\"State\":{\"Pid\":0,\"StartedAt\":\"" STARTED "\"},"
 		"\"NetworkSettings\":{\"Networks\":{\"none\":{}}},\"Config\":%s,"
 		"\"HostConfig\":" A_DEFAULT "%.*s}",
 		id, container_body, (int)len - 1, host + 1) > 0)

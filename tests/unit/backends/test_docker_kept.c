@@ -395,6 +395,43 @@ test_gc_asks_the_lease_and_the_session(void **state)
 	assert_int_equal(sweep(f, &free_one), 1);
 }
 
+/* What the list told may be older than the hold: who had the session before used the container. */
+static void
+test_gc_asks_again_when_it_holds_the_session(void **state)
+{
+	struct fixture *f = *state;
+	static char before[sizeof(looked)];
+	struct holder holder = { .may_hold = true };
+	const struct engine_place place = {
+		.helper_path = f->plan.helper_path,
+		.endpoint = f->socket,
+		.state_dir = f->plan.state_dir,
+		.hold = hold,
+		.release = release,
+		.context = &holder,
+	};
+	const struct rule rules[] = { a_list[0], { "GET /v1.41/containers/", before, ANSWER_ONCE },
+		a_list[1], { 0 } };
+	size_t removed = 0;
+
+	list_one(f, true, "60", "exited");
+	look_at(false, OLD, OLD);
+	memcpy(before, looked, sizeof(before));
+	look_at(false, OLD, LATE);
+	start_daemon(f, rules);
+	assert_int_equal(engine_sweep(&place, &removed, &f->err), 0);
+	assert_int_equal(removed, 0);
+	assert_int_equal(holder.held, 1);
+	assert_int_equal(holder.released, 1);
+	assert_false(was_asked(f, "DELETE "));
+	/* nobody used it (sibling) */
+	look_at(false, OLD, OLD);
+	start_daemon(f, rules);
+	assert_int_equal(engine_sweep(&place, &removed, &f->err), 0);
+	assert_int_equal(removed, 1);
+	assert_int_equal(asked_times(f, "/containers/json"), 2);
+}
+
 /* Nobody here can take its session: what runs is left, and the rest is asked for without force. */
 static void
 test_gc_of_another_state_directory(void **state)
@@ -484,6 +521,7 @@ main(void)
 		CASE(test_one_that_runs_is_ended_first),
 		CASE(test_one_that_does_not_start_is_left),
 		CASE(test_gc_asks_the_lease_and_the_session),
+		CASE(test_gc_asks_again_when_it_holds_the_session),
 		CASE(test_gc_of_another_state_directory),
 		CASE(test_times_have_their_offset),
 		CASE(test_forget_takes_one_session_of_ours),

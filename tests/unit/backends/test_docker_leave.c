@@ -6,8 +6,10 @@
 
 #include "base/banned.h"
 
-#define LOOK    "GET /v1.41/containers/" ID
-#define RUNS    HEAD("200 OK") "{\"Id\":\"" ID "\",\"State\":{\"Running\":true}}"
+#define LOOK "GET /v1.41/containers/" ID
+#define RUNS HEAD("200 OK") "{\"Id\":\"" ID "\",\"State\":{\"Running\":true}}"
+#define SINCE(time) \
+ HEAD("200 OK") "{\"Id\":\"" ID "\",\"State\":{\"Running\":true,\"StartedAt\":\"" time "\"}}"
 #define STOPPED HEAD("200 OK") "{\"Id\":\"" ID "\",\"State\":{\"Running\":false}}"
 #define REFUSED HEAD("500 Error") "{\"message\":\"no\"}"
 
@@ -33,6 +35,10 @@ static const struct {
 	    "HLB-56", "may still run: the engine refused to kill it" },
 	{ "one that nobody can look at", { { LOOK, REFUSED, ANSWER } }, true, "HLB-56",
 	    "may still run: the engine cannot look at" },
+	{ "one that runs since we started it", { { LOOK, SINCE(STARTED), ANSWER } }, true, "HLB-56",
+	    "may still run: it was killed" },
+	{ "one that another has started again", { { LOOK, SINCE("2026-11-30T08:00:01Z"), ANSWER } },
+	    false, NULL, NULL },
 	{ "an engine that hangs up", { { LOOK, "", HANG_UP } }, true, "HLB-56", "may still run" },
 };
 

@@ -92,6 +92,23 @@ test_pieces(void **state)
 	}
 }
 
+static void
+test_parts(void **state)
+{
+	static const char *const one[] = { "ab", "c" }, *const other[] = { "a", "bc" };
+	char text[HL_SHA256_HEX_SIZE], want[HL_SHA256_HEX_SIZE];
+
+	(void)state;
+	hl_sha256_parts(one, 2, text);
+	hl_sha256_text("ab\0c", 5, want);
+	assert_string_equal(text, want);
+	hl_sha256_parts(other, 2, text);
+	assert_string_not_equal(text, want);
+	hl_sha256_parts(one, 1, text);
+	hl_sha256_text("ab", 3, want);
+	assert_string_equal(text, want);
+}
+
 int
 main(void)
 {
@@ -100,6 +117,7 @@ main(void)
 		cmocka_unit_test(test_million),
 		cmocka_unit_test(test_final_wipes),
 		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,37 +56,32 @@ told(struct fixture *fixture, bool is_warning, const char *text)
 
 #define PODMAN "backends: [podman]\nimage: [\"x:1\"]\n"
 
-/* podman's containers are not kept: whoever gives a name there relies on what is not. */
+/* podman's containers are kept as docker's are; this host has none. */
 static void
-test_podman_keeps_nothing(void **state)
+test_engines_keep_and_this_host_does_not(void **state)
 {
 	struct fixture *fixture = *state;
-	static const char nothing[] = "session.persist: task keeps nothing";
+	static const char nothing[] = "session.persist: task keeps nothing: only a container";
 
-	assert_planned(fixture, PODMAN "session: {persist: task}\n");
-	assert_int_equal(told(fixture, false, nothing), 1);
+	assert_planned(fixture, PODMAN "session: {persist: task, lease: 2h}\n");
+	assert_false(fixture->plan.keep.is_kept);
+	assert_int_equal(told(fixture, false, "keeps nothing: only a session that has a name"), 1);
 	fixture->request.name.text = "n";
-	assert_refused(fixture, PODMAN "session: {persist: task}\n", HLD_20,
-	    "session.persist: task has no effect on backend podman");
-	assert_non_null(
-	    strstr(fixture->err.msg, "session.persist: task has no effect on backend podman"));
-	assert_refused(fixture, PODMAN "session: {persist: session, lease: 2h}\n", HLD_20,
-	    "session.lease");
-	/* a session, docker, and a policy that names it (siblings) */
-	assert_planned(fixture, PODMAN "session: {persist: session}\n");
-	assert_planned(fixture, keeps);
+	assert_planned(fixture, PODMAN "session: {persist: task, lease: 2h}\n");
+	assert_true(fixture->plan.keep.is_kept);
+	assert_int_equal(fixture->plan.keep.lease_ms, 2 * 3600 * 1000);
 	assert_int_equal(told(fixture, true, nothing), 0);
+	assert_planned(fixture, PODMAN "session: {persist: session}\n");
+	assert_false(fixture->plan.keep.is_kept);
+	/* here a name is told (sibling), and a lease has nothing to say */
+	assert_planned(fixture, "backends: [local]\nsession: {persist: task}\n");
+	assert_false(fixture->plan.keep.is_kept);
+	assert_int_equal(told(fixture, true, nothing), 1);
+	assert_refused(fixture, "backends: [local]\nsession: {persist: task, lease: 2h}\n", HLD_20,
+	    "session.lease");
+	/* one waits for podman where that is allowed too */
 	assert_planned(fixture,
-	    PODMAN "session: {persist: task}\ndegrade: {allow: [session.persist]}\n");
-	assert_string_equal(fixture->plan.keep.session, "n");
-	assert_false(fixture->plan.keep.is_kept);
-	assert_int_equal(told(fixture, true, nothing), 1);
-	assert_planned(fixture, "mode: warn\n" PODMAN "session: {persist: task}\n");
-	assert_false(fixture->plan.keep.is_kept);
-	assert_int_equal(told(fixture, true, nothing), 1);
-	/* a lease waits for docker where that is allowed too */
-	assert_planned(fixture, "backends: [podman, docker]\nimage: [\"x:1\"]\n"
-				"session: {persist: session, lease: 2h}\n");
+	    "backends: [local, podman]\nsession: {persist: session, lease: 2h}\n");
 }
 
 static void
@@ -131,7 +126,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_what_is_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_podman_keeps_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_engines_keep_and_this_host_does_not, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(test_podman_has_no_quota, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u59_whose_it_is, setup, teardown),
 	};
