@@ -48,8 +48,8 @@ static bool
 is_same_set(const json_t *one, const json_t *other)
 {
 	return json_array_size(one) == json_array_size(other) && has_all(one, other) &&
-	       has_all(other, one) && (json_is_array(one) || says_nothing(one)) &&
-	       (json_is_array(other) || says_nothing(other));
+	       has_all(other, one) && (json_is_array(one) || inspect_is_nothing(one)) &&
+	       (json_is_array(other) || inspect_is_nothing(other));
 }
 
 /* What is in it comes with the start. */
