@@ -179,9 +179,12 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 		docker_settings_body(&settings, facts->image, &body);
 		status = hl_buf_check(&body, "request for the engine", err);
 	}
-	const struct docker_create_call call = { name, body.data, plan->keep.is_kept };
+	struct docker_create_call call = { name, body.data, plan->keep.is_kept, { 0 } };
+	if (status == 0 && plan->client != NULL)
+		status = docker_client_words(&settings, facts->image, &call.words, err);
 	if (status == 0)
 		status = take_or_make(helper, &call, ret_created, err);
+	hl_strv_done(&call.words);
 	docker_settings_done(&settings);
 	hl_buf_done(&body);
 	return status;
@@ -190,9 +193,11 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 static void
 take_opened(struct sandbox *sandbox, const struct plan *plan, struct docker_opened *opened)
 {
+	char *where HL_AUTO_FREE = docker_endpoint_text(plan);
 	char *engine = NULL;
 
-	if (asprintf(&engine, "%s unix://%s", opened->engine, plan->endpoint) < 0)
+	if (where == NULL || asprintf(&engine, "%s %s%s", opened->engine,
+				 plan->client == NULL ? "unix://" : "", where) < 0)
 		engine = NULL;
 	sandbox->engine = engine;
 	sandbox->image_digest = strdup(opened->digest);
@@ -290,7 +295,7 @@ run_new(const struct plan *plan, struct hl_err *err)
 	run->stays = plan->keep.is_kept;
 	/* One that is not there is told by what starts it. */
 	run->helper_path = strdup(plan->helper_path != NULL ? plan->helper_path : "");
-	run->endpoint = strdup(plan->endpoint);
+	run->endpoint = docker_endpoint_text(plan);
 	if (plan->limits[PLAN_LIMIT_MEMORY].has)
 		run->memory = plan->limits[PLAN_LIMIT_MEMORY].value;
 	if (run->helper_path != NULL && run->endpoint != NULL)

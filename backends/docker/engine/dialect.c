@@ -19,6 +19,9 @@ static const struct dialect dialects[] = {
 	    .has_scopes = false,
 	    .has_store = true,
 	    .compare = inspect_compare,
+	    .client_mark = "ApiVersion",
+	    .client_at_once = "",
+	    .client_raw = "",
 	},
 	{
 	    .name = "podman",
@@ -30,6 +33,10 @@ static const struct dialect dialects[] = {
 	    .has_scopes = true,
 	    .has_store = false,
 	    .compare = inspect_compare_podman,
+	    .client_mark = "APIVersion",
+	    .client_at_once = "--time=0",
+	    /* It looks for them also where there is no terminal: none are. */
+	    .client_raw = "--detach-keys=",
 	},
 };
 
@@ -40,4 +47,22 @@ dialect_find(const char *server)
 		if (strncmp(server, dialects[i].server, strlen(dialects[i].server)) == 0)
 			return &dialects[i];
 	return NULL;
+}
+
+const struct dialect *
+dialect_of_client(const json_t *version)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(dialects); i++)
+		if (json_object_get(version, dialects[i].client_mark) != NULL)
+			return &dialects[i];
+	return NULL;
+}
+
+const struct dialect *
+dialect_named(const char *name)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(dialects); i++)
+		if (strcmp(dialects[i].name, name) == 0)
+			return &dialects[i];
+	return &dialects[0];
 }
