@@ -516,8 +516,8 @@ const char *engine_program(void);
  * it was used as a socket, is never started. */
 bool engine_is_program(const char *endpoint);
 
-/* The client of the backend of that name, where docker.client: cli asks for one. */
-const char *engine_client(const char *backend);
+/* docker's client, where docker.client: cli asks for one. */
+const char *engine_client(void);
 /* An endpoint that is reached by such a client: "cli:/usr/bin/docker", and the socket that it was
  * told, if any, behind " unix://". */
 bool engine_is_client(const char *endpoint);

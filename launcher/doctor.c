@@ -247,11 +247,11 @@ look_for_engine(struct doctor *doctor, const struct host *host, const char *chec
 		look_at_engine(doctor, host, check, endpoint);
 }
 
-/* Whether it reaches an engine is told by a run. podman's is the program above. */
+/* Whether it reaches an engine is told by a run. */
 static void
 look_at_client(struct doctor *doctor)
 {
-	const char *client = engine_client("docker");
+	const char *client = engine_client();
 
 	if (access(client, X_OK) != 0)
 		return;

@@ -116,7 +116,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 	plan->client_origin = client->origin;
 	if (client->number != 0) {
 		/* Which engine it speaks to is its own affair, when nobody says a socket. */
-		text = plan->client = engine_client(plan->backend);
+		text = plan->client = engine_client();
 		is_program = true;
 	}
 	if (value->text != NULL && value->text[0] != '\0') {

@@ -16,6 +16,13 @@ docker_client_check(const struct plan *plan, struct hl_err *err)
 {
 	if (plan->client == NULL)
 		return 0;
+	/* Its create does not know --passwd (podman 4), and it looks through what is written to a
+	 * container for the keys that detach a terminal. */
+	if (docker_dialect(plan)->id != BACKEND_DOCKER) {
+		hl_err_set(err, HLB_67, "docker.client: cli is for backend docker, not for %s",
+		    plan->backend);
+		return hl_err_help(err, "let the policy say docker.client: api");
+	}
 	/* A pull wants credentials, and a client takes them from a configuration that it has not.
 	 */
 	if (plan->pull == PLAN_PULL_ALWAYS) {
@@ -27,14 +34,6 @@ docker_client_check(const struct plan *plan, struct hl_err *err)
 		hl_err_set(err, HLB_67,
 		    "docker.client: cli keeps no container, and session.persist is task");
 		return hl_err_help(err, "let the policy say docker.client: api");
-	}
-	/* Over a socket podman's client looks through what is written to a container for the keys
-	 * that detach a terminal, and cannot be told not to. */
-	if (docker_dialect(plan)->id == BACKEND_PODMAN && !plan->is_endpoint_program) {
-		hl_err_set(err, HLB_67,
-		    "docker.client: cli asks podman without a socket, and docker.endpoint names one");
-		return hl_err_help(err,
-		    "let the policy say docker.client: api, which uses the socket, or leave docker.endpoint out");
 	}
 	return 0;
 }

@@ -40,10 +40,8 @@ engine_program(void)
 }
 
 const char *
-engine_client(const char *backend)
+engine_client(void)
 {
-	if (strcmp(backend, "podman") == 0)
-		return engine_program();
 	return first_there(clients, HL_ARRAY_SIZE(clients));
 }
 
@@ -94,19 +92,15 @@ docker_endpoint_take(char *text, struct plan *plan)
 static size_t
 client_length(const char *text)
 {
-	const char *const *const tables[] = { programs, clients };
-
 	if (strncmp(text, client_prefix, strlen(client_prefix)) != 0)
 		return 0;
 	text += strlen(client_prefix);
-	for (size_t i = 0; i < HL_ARRAY_SIZE(tables); i++) {
-		for (size_t j = 0; j < HL_ARRAY_SIZE(programs); j++) {
-			size_t len = strlen(tables[i][j]);
-			if (strncmp(text, tables[i][j], len) == 0 &&
-			    (text[len] == '\0' ||
-				strncmp(text + len, client_socket, strlen(client_socket)) == 0))
-				return len;
-		}
+	for (size_t i = 0; i < HL_ARRAY_SIZE(clients); i++) {
+		const size_t len = strlen(clients[i]);
+		if (strncmp(text, clients[i], len) == 0 &&
+		    (text[len] == '\0' ||
+			strncmp(text + len, client_socket, strlen(client_socket)) == 0))
+			return len;
 	}
 	return 0;
 }
@@ -114,7 +108,6 @@ client_length(const char *text)
 bool
 engine_is_client(const char *endpoint)
 {
-	_Static_assert(HL_ARRAY_SIZE(programs) == HL_ARRAY_SIZE(clients), "one loop for both");
 	return client_length(endpoint) != 0;
 }
 

@@ -69,26 +69,6 @@ podman_configure()
 	chmod 755 "$podman_private"
 }
 
-# Its client is used without a socket only, where the tests' configuration is the host's.
-docker_reach()
-{
-	if [ -n "${CLIENT:-}" ]; then
-		printf 'client: %s' "$CLIENT"
-	else
-		printf 'endpoint: %s' "$docker_socket"
-	fi
-}
-
-podman_enter()
-{
-	cat >"$docker_dir/launch" <<-Y
-		#!/bin/sh
-		exec "$podman_private" "$LAUNCH" "\$@"
-	Y
-	chmod 755 "$docker_dir/launch"
-	LAUNCH=$docker_dir/launch
-}
-
 docker_up()
 {
 	docker_dir=$1
@@ -96,7 +76,6 @@ docker_up()
 	docker_data=$docker_dir/data
 	docker_kept=("$docker_data/vfs-containers" "$docker_data/libpod" "$docker_dir/run" "$docker_dir/tmp")
 	podman_configure
-	[ -z "${CLIENT:-}" ] || podman_enter
 	# One that was killed leaves it, and nobody behind it.
 	rm -f "$docker_socket"
 	(

@@ -146,15 +146,12 @@ fails "an image that is not there" HLB-45 as root "$LAUNCH" --policy "$absent" -
 like "is not pulled, which is told" "$out" 'pull it first'
 always=$(sed 's|pull: never|pull: always|' "$base" | policy always)
 fails "a pull each time" HLB-67 as root "$LAUNCH" --policy "$always" -- true
-if [ "$ENGINE" = docker ]; then
-	disk=$(sed '$a limits: {disk: 20MiB}' "$base" | policy disk)
-	fails "limits.disk" HLD-01 as root "$LAUNCH" --policy "$disk" -- true
-	nowhere=$(sed "s|$docker_socket|$TMP/none.sock|" "$base" | policy nowhere)
-	fails "no engine" HLB-40 as root "$LAUNCH" --policy "$nowhere" -- true
-else
-	socket=$(sed "/^docker:/s|.*|docker: {client: cli, endpoint: $docker_socket}|" "$base" | policy socket)
-	fails "podman's client and a socket" HLB-67 as root "$LAUNCH" --policy "$socket" -- true
-fi
+disk=$(sed '$a limits: {disk: 20MiB}' "$base" | policy disk)
+fails "limits.disk" HLD-01 as root "$LAUNCH" --policy "$disk" -- true
+nowhere=$(sed "s|$docker_socket|$TMP/none.sock|" "$base" | policy nowhere)
+fails "no engine" HLB-40 as root "$LAUNCH" --policy "$nowhere" -- true
+podman=$(sed 's|^backends: .*|backends: [podman]|' "$base" | policy podman)
+fails "podman's client" HLB-67 as root "$LAUNCH" --policy "$podman" -- true
 
 # --- clients that are something else
 cp "$client" "$TMP/bin/real"

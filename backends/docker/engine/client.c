@@ -33,8 +33,7 @@ struct command {
 	int timeout_ms;
 };
 
-/* A template has the words before those of the call; the options in which clients differ are behind
- * it (own_word). */
+/* The words before those of the call. */
 static const struct command commands[CLIENT_COMMAND_MAX] = {
 	[CLIENT_VERSION] = { { "version", "--format", "{{json .}}" }, API_SHORT_MS },
 	[CLIENT_LOOK_IMAGE] = { { "image", "inspect" }, API_SHORT_MS },
@@ -49,29 +48,15 @@ static const struct command commands[CLIENT_COMMAND_MAX] = {
 	    API_SHORT_MS },
 };
 
-static const char *
-own_word(const struct engine *engine, enum client_command command)
-{
-	if (engine->dialect == NULL)
-		return "";
-	return command == CLIENT_START    ? engine->dialect->client_raw
-	       : command == CLIENT_REMOVE ? engine->dialect->client_at_once
-					  : "";
-}
-
 int
 client_argv(const struct engine *engine, enum client_command command, const struct hl_strv *more,
     struct hl_strv *ret_argv, struct hl_err *err)
 {
-	const char *own = own_word(engine, command);
-
 	hl_strv_init(ret_argv, ARGV_MAX);
 	hl_strv_add(ret_argv, engine->client.program);
 	for (size_t i = 0;
 	     i < HL_ARRAY_SIZE(commands[command].words) && commands[command].words[i] != NULL; i++)
 		hl_strv_add(ret_argv, commands[command].words[i]);
-	if (own[0] != '\0')
-		hl_strv_add(ret_argv, own);
 	for (size_t i = 0; more != NULL && i < more->len; i++)
 		hl_strv_add(ret_argv, more->v[i]);
 	if (hl_strv_check(ret_argv, "words of the client", err) == 0)

@@ -121,18 +121,6 @@ is_hex(const char *text, size_t len)
 	return len == ID_LEN && strspn(text, "0123456789abcdef") >= ID_LEN;
 }
 
-/* podman's client leaves out which digest it is. */
-static int
-settle_id(json_t *image, struct hl_err *err)
-{
-	const char *id = inspect_string(image, "Id", ID_LEN);
-
-	if (id == NULL || !is_hex(id, strlen(id)))
-		return 0;
-	json_t *full = json_sprintf("sha256:%s", id);
-	return full != NULL && json_object_set_new(image, "Id", full) == 0 ? 0 : hl_err_oom(err);
-}
-
 static int
 look_image(struct engine *engine, const char *image, json_t **ret_object, struct hl_err *err)
 {
@@ -147,12 +135,8 @@ look_image(struct engine *engine, const char *image, json_t **ret_object, struct
 		refused(&reply, err, HLB_45, what);
 		found = 0;
 	} else {
-		json_t *object = take_only(&reply, "image", err);
-		if (object != NULL && settle_id(object, err) == 0) {
-			*ret_object = json_incref(object);
-			found = 1;
-		}
-		json_decref(object);
+		*ret_object = take_only(&reply, "image", err);
+		found = *ret_object != NULL ? 1 : -1;
 	}
 	hl_buf_done(&reply.out);
 	return found;
@@ -338,8 +322,6 @@ may_be_ours(struct engine *engine, const struct container_want *want)
 	const json_t *labels = json_object_get(asked, "Labels");
 	bool is_ours = status != 404;
 
-	if (labels == NULL)
-		labels = json_object_get(asked, "labels");
 	if (object != NULL)
 		is_ours = json_equal(json_object_get(labels, DOCKER_LABEL_RUN),
 			      json_object_get(inspect_member(object, "Config.Labels"),

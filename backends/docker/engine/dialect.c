@@ -20,8 +20,6 @@ static const struct dialect dialects[] = {
 	    .has_store = true,
 	    .compare = inspect_compare,
 	    .client_mark = "ApiVersion",
-	    .client_at_once = "",
-	    .client_raw = "",
 	},
 	{
 	    .name = "podman",
@@ -34,9 +32,6 @@ static const struct dialect dialects[] = {
 	    .has_store = false,
 	    .compare = inspect_compare_podman,
 	    .client_mark = "APIVersion",
-	    .client_at_once = "--time=0",
-	    /* It looks for them also where there is no terminal: none are. */
-	    .client_raw = "--detach-keys=",
 	},
 };
 

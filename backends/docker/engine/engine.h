@@ -81,9 +81,7 @@ struct dialect {
 	bool has_scopes; /* keys of "auths" may be parts of a registry: "host/team" */
 	bool has_store;  /* "credsStore" */
 	int (*compare)(json_t *asked, const json_t *kept, struct hl_err *err);
-	/* Its client: what "version" of it has and no other's; options of a removal, and of a start
-	 * whose input is not looked through for keys that detach. "" = none. */
-	const char *client_mark, *client_at_once, *client_raw;
+	const char *client_mark; /* what "version" of its client has, and no other's */
 };
 
 /* A client of the engine, a program that is started for each operation. */

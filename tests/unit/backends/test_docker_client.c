@@ -500,11 +500,16 @@ test_what_a_client_cannot(void **state)
 	f->plan.keep = (struct plan_keep){ 0 };
 	f->plan.backend = "podman";
 	assert_int_equal(backend_podman.lower(&f->plan, lowered, &f->err), -1);
-	check_code(f, "podman's client and a socket", "HLB-67");
-	f->plan.is_endpoint_program = true;
+	check_code(f, "podman's client", "HLB-67");
+	f->plan.client = NULL;
 	assert_int_equal(backend_podman.lower(&f->plan, lowered, &f->err), 0);
+	lowered_done(lowered);
+	lowered_init(lowered);
+	f->plan.backend = "docker";
+	f->plan.client = f->client;
+	assert_int_equal(backend_docker.lower(&f->plan, lowered, &f->err), 0);
 	assert_string_equal(lowered->argv.v[0], f->client);
-	assert_string_equal(lowered->argv.v[1], "run");
+	assert_string_equal(lowered->argv.v[1], "-H");
 }
 
 int
