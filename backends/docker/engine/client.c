@@ -100,6 +100,7 @@ client_open(struct engine *engine, const char *program, const char *socket,
 struct process {
 	pid_t pid;
 	int pidfd;
+	int out; /* of a command: what it prints */
 };
 
 static int
@@ -185,7 +186,7 @@ drain(int out, struct hl_buf *buf)
 
 /* Until it ends. What it has started and left behind with its output is not waited for. */
 static int
-hear(const struct engine *engine, const struct process *process, int out, int timeout_ms,
+hear(const struct engine *engine, const struct process *process, int timeout_ms,
     struct client_reply *reply, struct hl_err *err)
 {
 	const uint64_t until = hl_now_mono_ms() + (uint64_t)timeout_ms;
@@ -194,7 +195,7 @@ hear(const struct engine *engine, const struct process *process, int out, int ti
 
 	while (!is_over) {
 		struct pollfd watch[] = { { .fd = process->pidfd, .events = POLLIN },
-			{ .fd = is_open ? out : -1, .events = POLLIN },
+			{ .fd = is_open ? process->out : -1, .events = POLLIN },
 			/* What is left to do when the launcher has ended is the removal. */
 			{ .fd = engine->is_ending ? -1 : engine->control } };
 		uint64_t now = hl_now_mono_ms();
@@ -208,7 +209,7 @@ hear(const struct engine *engine, const struct process *process, int out, int ti
 		/* All that it said is there when it has ended. */
 		is_over = watch[0].revents != 0;
 		if (is_open && (is_over || watch[1].revents != 0))
-			is_open = drain(out, &reply->out);
+			is_open = drain(process->out, &reply->out);
 		if (reply->out.failed)
 			return hl_err_set(err, HLB_43, "the answer of '%s' is too large", program);
 	}
@@ -234,7 +235,8 @@ call(const struct engine *engine, char *const *argv, int timeout_ms, struct clie
 	hl_close_ptr(&out[1]);
 	if (status < 0)
 		return -1;
-	status = hear(engine, &process, from, timeout_ms, reply, err);
+	process.out = from;
+	status = hear(engine, &process, timeout_ms, reply, err);
 	reply->status = reap(&process, status < 0);
 	read_words(log, reply->words);
 	return status;
