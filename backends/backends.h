@@ -235,6 +235,10 @@ struct plan {
 	struct hl_strv registry_shown; /* what the command can write: no such program is there */
 	char *endpoint; /* absolute path of the engine's unix socket, or of the engine itself */
 	bool is_endpoint_program; /* started as a service for this run, and ended with it */
+	/* Of docker.client: cli, the program that the engine is asked by; NULL = its API is used.
+	 * With no socket named for it, it is the endpoint. */
+	const char *client;
+	struct hl_origin client_origin;
 	struct hl_origin endpoint_origin;
 	struct hl_strv engine_args; /* judged already: they tighten or equal */
 
@@ -522,11 +526,19 @@ const char *engine_program(void);
  * it was used as a socket, is never started. */
 bool engine_is_program(const char *endpoint);
 
+/* docker's client, where docker.client: cli asks for one. */
+const char *engine_client(void);
+/* An endpoint that is reached by such a client: "cli:/usr/bin/docker", and the socket that it was
+ * told, if any, behind " unix://". */
+bool engine_is_client(const char *endpoint);
+/* Whether there is a program for an endpoint of these two kinds. */
+bool engine_has_program(const char *endpoint);
+
 /* Who answers on an engine's socket, e.g. "docker 20.10.24": for `doctor`. Heap string. */
 int engine_version(const char *helper_path, const char *endpoint, char **ret_version,
     struct hl_err *err) HL_MUST_CHECK;
 
-/* Sockets of the engines that were used with this state directory, sorted. */
+/* Sockets, programs and clients of the engines that were used with this state directory, sorted. */
 enum {
 	ENGINE_ENDPOINTS_MAX = 256
 };

@@ -247,6 +247,18 @@ look_for_engine(struct doctor *doctor, const struct host *host, const char *chec
 		look_at_engine(doctor, host, check, endpoint);
 }
 
+/* Whether it reaches an engine is told by a run. */
+static void
+look_at_client(struct doctor *doctor)
+{
+	const char *client = engine_client();
+
+	if (access(client, X_OK) != 0)
+		return;
+	struct doctor_row *row = doctor_add(doctor, "client docker", DOCTOR_OK);
+	snprintf(row->detail, sizeof(row->detail), "%.100s, for docker.client: cli", client);
+}
+
 static void
 look_at_engines(struct doctor *doctor, const struct host *host)
 {
@@ -369,6 +381,7 @@ examine(struct doctor *doctor, const struct request *request, struct run *run, s
 	look_at_programs(doctor, &run->host);
 	look_at_state(doctor, &run->host);
 	look_at_engines(doctor, &run->host);
+	look_at_client(doctor);
 	return look_at_policy(doctor, request, run, err);
 }
 

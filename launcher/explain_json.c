@@ -258,6 +258,7 @@ put_engine(struct hl_json *json, const struct plan *plan)
 		return;
 	hl_json_key(json, "engine");
 	hl_json_object(json);
+	hl_json_member(json, "client", plan->client);
 	hl_json_member(json, "endpoint", plan->endpoint);
 	hl_json_member(json, "image", plan->image);
 	put_bool(json, "digest_required", plan->image_digest);

@@ -226,6 +226,8 @@ text_engine(const struct plan *plan, struct hl_buf *out)
 	if (plan_is_local(plan))
 		return;
 	section(out, "engine");
+	line(out, "client", plan->client != NULL ? plan->client : "the engine's API",
+	    &plan->client_origin);
 	line(out, "endpoint", plan->endpoint, &plan->endpoint_origin);
 	line(out, "image", plan->image != NULL ? plan->image : "none named", &plan->image_origin);
 	line(out, "digest", plan->image_digest ? "required" : "not required", &plan->digest_origin);

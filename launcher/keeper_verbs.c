@@ -53,11 +53,12 @@ is_socket(const char *path)
 	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* A socket, or a program that is started as the engine. */
+/* A socket, a program that is started as the engine, or a client. */
 static bool
 is_engine(const char *path)
 {
-	return engine_is_program(path) ? access(path, X_OK) == 0 : is_socket(path);
+	return engine_is_program(path) || engine_is_client(path) ? engine_has_program(path)
+								 : is_socket(path);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -189,6 +190,8 @@ forget(const struct host *host, const char *name, size_t *ret_removed, struct hl
 			.state_dir = host->state_dir,
 		};
 		size_t n = 0;
+		if (engine_is_client(known.v[i]))
+			continue; /* nothing is kept through a client */
 		if (host->helper_path == NULL || !is_engine(known.v[i]))
 			status = not_asked(host, known.v[i], name, err);
 		else if (engine_forget(&engine, name, &n, err) != 0)

@@ -105,20 +105,29 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
     struct hl_err *err)
 {
 	const struct policy_value *value = policy_get(policy, POLICY_DOCKER_ENDPOINT);
+	const struct policy_value *client = policy_get(policy, POLICY_DOCKER_CLIENT);
 	bool is_podman = strcmp(plan->backend, "podman") == 0;
 	const char *variable = is_podman ? NULL : host_docker_host(host);
 	const char *text = is_podman ? engine_program() : "/var/run/docker.sock";
 	const char *source = "the default";
+	bool is_program = is_podman;
 
 	plan->endpoint_origin = plan_built_in();
+	plan->client_origin = client->origin;
+	if (client->number != 0) {
+		/* Which engine it speaks to is its own affair, when nobody says a socket. */
+		text = plan->client = engine_client();
+		is_program = true;
+	}
 	if (value->text != NULL && value->text[0] != '\0') {
 		text = value->text;
 		source = "docker.endpoint";
 		plan->endpoint_origin = value->origin;
-		is_podman = false;
+		is_program = false;
 	} else if (variable != NULL) {
 		text = variable;
 		source = "DOCKER_HOST";
+		is_program = false;
 		plan->endpoint_origin =
 		    (struct hl_origin){ .layer = "caller", .where.file = "DOCKER_HOST" };
 	}
@@ -129,7 +138,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 		err->where = plan->endpoint_origin.where;
 		return hl_err_help(err, "write the socket's absolute path, or unix:// before it");
 	}
-	plan->is_endpoint_program = is_podman;
+	plan->is_endpoint_program = is_program;
 	plan->endpoint = strdup(path);
 	return plan->endpoint != NULL ? 0 : hl_err_oom(err);
 }

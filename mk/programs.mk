@@ -7,7 +7,7 @@ launch-src := $(base-src) base/heap.c $(wildcard policy/*.c confine/*.c session/
 	runner/frames.c
 engine-src := $(base-src) $(wildcard backends/docker/engine/*.c)
 # Of it what reads an engine's report and the caller's files, and needs no libcurl: for tests of it.
-engine-read-src := $(addprefix backends/docker/engine/,stream.c reference.c registry.c credential.c inspect.c inspect_podman.c dialect.c same.c)
+engine-read-src := $(addprefix backends/docker/engine/,stream.c reference.c registry.c credential.c program.c inspect.c inspect_podman.c dialect.c same.c)
 # The launcher's own parser of notes, and nothing else of it.
 seal-src := $(base-src) policy/note.c policy/statement.c $(wildcard policy/seal/*.c)
 # The runner's loop, for tests that let it meet a host; its codec is the launcher's as well.

@@ -188,9 +188,12 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 	}
 	if (plan->keep.is_kept)
 		docker_keep_recall(plan, name, id);
-	const struct docker_create_call call = { name, body.data, id, plan->keep.is_kept };
+	struct docker_create_call call = { name, body.data, id, plan->keep.is_kept, { 0 } };
+	if (status == 0 && plan->client != NULL)
+		status = docker_client_words(&settings, facts->image, &call.words, err);
 	if (status == 0)
 		status = take_or_make(helper, plan, &call, ret_created, err);
+	hl_strv_done(&call.words);
 	docker_settings_done(&settings);
 	hl_buf_done(&body);
 	return status;
@@ -199,9 +202,11 @@ docker_create(struct docker_helper *helper, const struct plan *plan,
 static void
 take_opened(struct sandbox *sandbox, const struct plan *plan, struct docker_opened *opened)
 {
+	char *where HL_AUTO_FREE = docker_endpoint_text(plan);
 	char *engine = NULL;
 
-	if (asprintf(&engine, "%s unix://%s", opened->engine, plan->endpoint) < 0)
+	if (where == NULL || asprintf(&engine, "%s %s%s", opened->engine,
+				 plan->client == NULL ? "unix://" : "", where) < 0)
 		engine = NULL;
 	sandbox->engine = engine;
 	sandbox->image_digest = strdup(opened->digest);
@@ -320,7 +325,7 @@ run_new(const struct plan *plan, struct hl_err *err)
 	run->stays = plan->keep.is_kept;
 	/* One that is not there is told by what starts it. */
 	run->helper_path = strdup(plan->helper_path != NULL ? plan->helper_path : "");
-	run->endpoint = strdup(plan->endpoint);
+	run->endpoint = docker_endpoint_text(plan);
 	if (plan->limits[PLAN_LIMIT_MEMORY].has)
 		run->memory = plan->limits[PLAN_LIMIT_MEMORY].value;
 	if (run->helper_path != NULL && run->endpoint != NULL)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/docker/prepare.h"
+
 #include "base/banned.h"
 
 /* hl-engine keeps its own limits, the longest of them a pull's, and removes what it made when it is
@@ -112,6 +114,7 @@ put_open(struct hl_buf *request, const struct plan *plan)
 	hl_wire_put_strv(request, &plan->registry_shown);
 	hl_wire_put_string(request, plan->backend != NULL ? plan->backend : "");
 	hl_wire_put_u8(request, plan->is_endpoint_program ? 1 : 0);
+	hl_wire_put_string(request, plan->client != NULL ? plan->client : "");
 }
 
 static int
@@ -167,14 +170,11 @@ docker_helper_reach(struct docker_helper *helper, const struct docker_reach *rea
     struct docker_opened *ret_opened, struct hl_err *err)
 {
 	HL_AUTO_FREE char *copy = strdup(reach->endpoint);
-	const struct plan plan = {
-		.endpoint = copy,
-		.is_endpoint_program = engine_is_program(reach->endpoint),
-		.cancel_fd = -1,
-	};
+	struct plan plan = { .cancel_fd = -1 };
 
 	if (copy == NULL)
 		return hl_err_oom(err);
+	docker_endpoint_take(copy, &plan);
 	if (docker_helper_start(helper, reach->helper_path, -1, err) < 0)
 		return -1;
 	if (reach->patience_ms > 0)
@@ -251,6 +251,7 @@ docker_helper_create(struct docker_helper *helper, const struct docker_create_ca
 	hl_wire_put_string(&request, call->name);
 	hl_wire_put_string(&request, call->body);
 	hl_wire_put_u8(&request, call->is_kept ? 1 : 0);
+	hl_wire_put_strv(&request, &call->words);
 	int status = hl_peer_ask(&helper->peer, &request, ENGINE_CREATED, &answer, err);
 	hl_buf_done(&request);
 	if (status < 0)

@@ -35,8 +35,9 @@ int docker_helper_open(struct docker_helper *helper, const struct plan *plan,
     struct docker_opened *ret_opened, struct hl_err *err) HL_MUST_CHECK;
 void docker_opened_done(struct docker_opened *opened);
 struct docker_reach {
-	const char *helper_path, *endpoint;
-	int patience_ms; /* for each answer and for its end; 0 = hl-engine's own */
+	const char *helper_path;
+	const char *endpoint; /* docker_endpoint_text() */
+	int patience_ms;      /* for each answer and for its end; 0 = hl-engine's own */
 };
 
 /* Start and open, for who has no plan and asks about no image. Nothing is left on failure. */
@@ -55,6 +56,7 @@ struct docker_create_call {
 	const char *name, *body;
 	const char *id; /* that a kept one must have, "" = any */
 	bool is_kept;
+	struct hl_strv words; /* for a client; empty where the API is used */
 };
 
 /* id and warnings. */

@@ -117,7 +117,9 @@ add_pull(struct docker_settings *settings, const struct plan *plan)
 		[PLAN_PULL_ALWAYS] = "always",
 	};
 
-	docker_settings_add(settings, DOCKER_PULL, words[plan->pull], &plan->pull_origin);
+	/* Nothing is pulled by the way: what is not there is missed before. */
+	docker_settings_add(settings, DOCKER_PULL,
+	    words[plan->client == NULL ? plan->pull : PLAN_PULL_NEVER], &plan->pull_origin);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -420,7 +422,7 @@ docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
     const struct docker_facts *facts, struct hl_err *err)
 {
 	settings->dialect = docker_dialect(plan);
-	if (check_image(plan, err) < 0)
+	if (check_image(plan, err) < 0 || docker_client_check(plan, err) < 0)
 		return -1;
 	if (plan->user_kind != PLAN_USER_IMAGE && plan->uid == 0 && !plan->allow_root)
 		return hl_err_set(err, HLB_49, "the command's user is root, which is not allowed");
@@ -474,7 +476,7 @@ docker_lower(const struct plan *plan, struct lowered *ret_lowered, struct hl_err
 	int status = docker_settings_fill(&settings, plan, NULL, err);
 
 	if (status == 0) {
-		hl_strv_add(argv, settings.dialect->name);
+		hl_strv_add(argv, plan->client != NULL ? plan->client : settings.dialect->name);
 		if (!plan->is_endpoint_program) {
 			hl_strv_add(argv, settings.dialect->address);
 			hl_strv_addf(argv, "unix://%s", plan->endpoint);

@@ -15,6 +15,10 @@ int docker_write_file(const char *path, const char *content, size_t len, mode_t 
 
 /* endpoints.c: for engine_endpoints(). */
 int docker_remember_endpoint(const struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+/* The endpoint, and the client by which it is reached, as one text: heap. And back, into the
+ * members of a plan that it has; they point into the text, which is changed. */
+char *docker_endpoint_text(const struct plan *plan) HL_MUST_CHECK;
+void docker_endpoint_take(char *text, struct plan *plan);
 
 /* readback.c: bits of enum plan_limit whose value the kernel has, for a process of this host in the
  * container. A limit that cannot be looked at from here is taken to be as the engine says; one that

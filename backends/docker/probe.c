@@ -120,9 +120,9 @@ cache_path(const struct plan *plan, const struct docker_opened *opened)
 	if (stat(plan->endpoint, &st) != 0 || here[strlen(here) - 1] == ':')
 		return NULL;
 	hl_buf_init(&key, KEY_MAX);
-	hl_buf_putf(&key, "2\n%s\n%s\n%ju %ju %jd.%09ld\n%s\n%s\n", here, plan->endpoint,
-	    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_ctim.tv_sec,
-	    st.st_ctim.tv_nsec, opened->engine, opened->image_id);
+	hl_buf_putf(&key, "3\n%s\n%s\n%s\n%ju %ju %jd.%09ld\n%s\n%s\n", here, plan->endpoint,
+	    plan->client != NULL ? plan->client : "", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
+	    (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec, opened->engine, opened->image_id);
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		const struct plan_number *number = &plan->limits[probed[i].limit];
 		if (number->has)
@@ -256,7 +256,10 @@ try_limits(const struct plan *plan, const struct docker_opened *opened, struct o
 			return -1;
 		if (run_trial(&trial, opened, outcome, err) == 0)
 			return 0;
-		/* Only what the engine refused is about limits; and only what is still asked. */
+		/* Only what the engine refused is about limits; and only what is still asked. The
+		 * words of a client are not looked at: what it says is said to a person. */
+		if (plan->client != NULL && err->code != HLB_53)
+			return -1;
 		if (err->code != HLB_51 && err->code != HLB_52 && err->code != HLB_53)
 			return -1;
 		struct outcome before = *outcome;
@@ -344,6 +347,9 @@ docker_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_e
 
 	ret_gaps->len = 0;
 	add_fixed_gaps(plan, ret_gaps);
+	if (plan->client != NULL)
+		note(&outcome, 1U << PLAN_LIMIT_DISK, plan,
+		    "a client does not tell whether the storage driver has quotas");
 	if (!has_probed_limit(plan))
 		return 0;
 	if (find_outcome(plan, &outcome, err) < 0)

@@ -13,10 +13,13 @@ enum engine_message {
 	/* string endpoint, string image ("" = none), u8 enum plan_pull, and for a pull: strv files
 	 * of credentials, strv environment of the programs that they name, strv places that a
 	 * command can write, where no such program may be; string name of the engine ("" = any), u8
-	 * endpoint is a program */
+	 * endpoint is a program, string the client that is used ("" = the API); an endpoint that is
+	 * a program is the client itself then */
 	ENGINE_OPEN = 1,
-	ENGINE_OPENED,  /* struct engine_facts, in its order */
-	ENGINE_CREATE,  /* string name, string body, u8 keep: it stays when it has ended */
+	ENGINE_OPENED, /* struct engine_facts, in its order */
+	/* string name, string body, u8 keep: it stays when it has ended; strv: the same for a
+	 * client, behind its word "create" */
+	ENGINE_CREATE,
 	ENGINE_CREATED, /* string id, strv warnings */
 	ENGINE_START,   /* empty */
 	ENGINE_STARTED, /* u32 pid on the engine's host, 0 = unknown */
@@ -51,6 +54,7 @@ enum {
 	ENGINE_SHOWN_MAX = 1024,
 	ENGINE_STDERR_MAX = 4096,
 	ENGINE_WARNINGS_MAX = 16,
+	ENGINE_WORDS_MAX = 4000,
 	ENGINE_LIST_MAX = 384, /* containers; what is past them is for the next time */
 };
 

@@ -64,6 +64,10 @@ void docker_setting_argv(const struct docker_setting *setting, struct hl_strv *a
 /* The body of POST /containers/create. */
 void docker_settings_body(const struct docker_settings *settings, const char *image,
     struct hl_buf *out);
+/* client.c: what a client of the engine cannot do of a plan, HLB-67; and its words for create. */
+int docker_client_check(const struct plan *plan, struct hl_err *err) HL_MUST_CHECK;
+int docker_client_words(const struct docker_settings *settings, const char *image,
+    struct hl_strv *ret_words, struct hl_err *err) HL_MUST_CHECK;
 /* SHA-256 of the body without labels and name, and of more: the same plan gives the same text. */
 void docker_settings_spec(const struct docker_settings *settings, const char *image,
     const char *more, char text[HL_SHA256_HEX_SIZE]);

@@ -131,12 +131,18 @@ docker_begin()
 	fi
 }
 
+# How a policy says that the engine is reached: by its API, or with CLIENT=cli by its client.
+docker_reach()
+{
+	printf 'endpoint: %s%s' "$docker_socket" "${CLIENT:+, client: $CLIENT}"
+}
+
 # docker_policy NAME <<TEXT: a policy for that engine and image; TEXT is the rest of it
 docker_policy()
 {
 	{
 		printf 'version: 1\nid: test/%s\nbackends: [%s]\n' "$1" "${ENGINE:-docker}"
-		printf 'docker: {endpoint: %s}\n' "$docker_socket"
+		printf 'docker: {%s}\n' "$(docker_reach)"
 		printf 'image: {default: hl-test:1, digest: false, pull: never}\n'
 		cat
 	} | policy "$1"

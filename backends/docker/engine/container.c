@@ -1,6 +1,6 @@
 /*
- * The life of the one container: create, compare, join, start, wait, remove. No AutoRemove: it
- * would race with the last output and with the status.
+ * The life of the one container: create, compare, start, remove, and how it
+ * ended. The ways to the engine are in requests.c and client_calls.c.
  */
 #include <sys/socket.h>
 
@@ -14,8 +14,8 @@
 #include "base/banned.h"
 
 enum {
-	REMOVE_TRIES = 20,
-	END_WAIT_MS = 3000
+	END_WAIT_MS = 3000,
+	STATE_TRIES = 20 /* times CONTAINER_NAP_MS */
 };
 
 static bool
@@ -42,21 +42,7 @@ take_warnings(const json_t *object, struct hl_strv *warnings)
 json_t *
 container_look(struct engine *engine, const char *key, long *ret_status, struct hl_err *err)
 {
-	char path[160];
-	struct api_request request = { .method = "GET", .path = path, .timeout_ms = API_SHORT_MS };
-	struct api_reply reply = { 0 };
-	json_t *object = NULL;
-
-	snprintf(path, sizeof(path), "%s/containers/%s/json", engine->dialect->own, key);
-	if (api_call(engine, &request, &reply, err) < 0)
-		return NULL;
-	*ret_status = reply.status;
-	if (reply.status == 200)
-		object = inspect_parse(&reply.body, "container", err);
-	else
-		api_refused(&reply, err, HLB_51, "the engine cannot look at the container");
-	hl_buf_done(&reply.body);
-	return object;
+	return engine->transport->look(engine, key, ret_status, err);
 }
 
 /* What the engine really keeps, against what it was asked. */
@@ -79,60 +65,29 @@ compare(struct engine *engine, const char *body, struct hl_err *err)
 }
 
 static int
-take_created(struct engine *engine, const struct api_reply *reply, struct hl_strv *warnings,
+take_created(struct engine *engine, const json_t *object, struct hl_strv *warnings,
     struct hl_err *err)
 {
-	json_t *object = inspect_parse(&reply->body, "create", err);
-	const char *id = object != NULL ? inspect_string(object, "Id", 64) : NULL;
-	int status = -1;
+	const char *id = inspect_string(object, "Id", 64);
 
-	if (id != NULL && is_id(id)) {
-		snprintf(engine->container, sizeof(engine->container), "%s", id);
-		take_warnings(object, warnings);
-		status = 0;
-	} else if (object != NULL) {
-		hl_err_set(err, HLB_43, "the engine does not say the container's id");
-	}
-	json_decref(object);
-	return status;
+	if (id == NULL || !is_id(id))
+		return hl_err_set(err, HLB_43, "the engine does not say the container's id");
+	snprintf(engine->container, sizeof(engine->container), "%s", id);
+	take_warnings(object, warnings);
+	return 0;
 }
 
 int
-container_create(struct engine *engine, const char *name, const char *body,
+container_create(struct engine *engine, const struct container_want *want,
     struct hl_strv *ret_warnings, struct hl_err *err)
 {
-	char *path HL_AUTO_FREE = NULL;
-	struct api_reply reply = { 0 };
-	int status = -1;
-
-	if (asprintf(&path, "%s/containers/create?name=%s", engine->dialect->own, name) < 0) {
-		path = NULL;
-		return hl_err_oom(err);
-	}
-	struct api_request request = {
-		.method = "POST",
-		.path = path,
-		.body = body,
-		.timeout_ms = API_CREATE_MS,
-	};
 	/* From here on the name may exist, whatever becomes of the answer. */
-	snprintf(engine->container, sizeof(engine->container), "%s", name);
+	snprintf(engine->container, sizeof(engine->container), "%s", want->name);
 	engine->may_exist = true;
-	if (api_call(engine, &request, &reply, err) < 0)
-		return -1;
-	if (reply.status == 201) {
-		status = take_created(engine, &reply, ret_warnings, err);
-	} else {
-		engine->may_exist = false; /* refused: a container of this name is not ours */
-		if (reply.status == 409)
-			api_refused(&reply, err, HLB_50, "the container's name is taken");
-		else if (reply.status == 404)
-			api_refused(&reply, err, HLB_45, "the image is gone");
-		else
-			api_refused(&reply, err, HLB_51, "the engine refused the container");
-	}
-	hl_buf_done(&reply.body);
-	return status == 0 ? compare(engine, body, err) : -1;
+	json_t *reply = engine->transport->create(engine, want, err);
+	int status = reply != NULL ? take_created(engine, reply, ret_warnings, err) : -1;
+	json_decref(reply);
+	return status == 0 ? compare(engine, want->body, err) : -1;
 }
 
 static uint32_t
@@ -153,29 +108,11 @@ find_pid(struct engine *engine)
 int
 container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err)
 {
-	char path[128];
-	struct api_request request = { .method = "POST", .path = path, .timeout_ms = API_START_MS };
-	struct api_reply reply = { 0 };
-
-	if (attach_open(engine, err) < 0)
+	if (engine->transport->start(engine, err) < 0)
 		return -1;
-	if (engine->dialect->waits_first && wait_open(engine, err) < 0)
-		return -1;
-	snprintf(path, sizeof(path), "/containers/%s/start", engine->container);
-	if (api_call(engine, &request, &reply, err) < 0)
-		return -1;
-	int status = 0;
-	if (reply.status != 204)
-		status =
-		    api_refused(&reply, err, HLB_52, "the engine could not start the container");
-	hl_buf_done(&reply.body);
-	if (status == 0 && !engine->dialect->waits_first)
-		status = wait_open(engine, err);
-	if (status == 0) {
-		*ret_pid = find_pid(engine);
-		engine->stays = engine->is_kept;
-	}
-	return status;
+	*ret_pid = find_pid(engine);
+	engine->stays = engine->is_kept;
+	return 0;
 }
 
 void
@@ -186,31 +123,10 @@ container_nap(void)
 	nanosleep(&time, NULL);
 }
 
-/* Forced, it also kills. 404: gone already. 409: a removal is under way, so ask again until it is
- * gone. */
 int
 container_remove_by(struct engine *engine, const char *key, bool is_forced, struct hl_err *err)
 {
-	char path[160];
-	struct api_request request = { .method = "DELETE",
-		.path = path,
-		.timeout_ms = API_START_MS };
-
-	snprintf(path, sizeof(path), "/containers/%s?force=%d&v=1%s", key, is_forced ? 1 : 0,
-	    is_forced ? engine->dialect->at_once : "");
-	for (int i = 0; i < REMOVE_TRIES; i++) {
-		struct api_reply reply = { 0 };
-		if (api_call(engine, &request, &reply, err) < 0)
-			return hl_err_wrap(err, "container '%s' may be left", key);
-		long status = reply.status;
-		if (status != 204 && status != 404)
-			api_refused(&reply, err, HLB_56, "the container could not be removed");
-		hl_buf_done(&reply.body);
-		if (status == 204 || status == 404)
-			return 0;
-		container_nap();
-	}
-	return hl_err_wrap(err, "container '%s'", key);
+	return engine->transport->remove(engine, key, is_forced, err);
 }
 
 int
@@ -258,8 +174,28 @@ container_await(struct engine *engine)
 		relay_run(engine, END_WAIT_MS);
 }
 
+/* A client tells a status of the container's and one of its own alike, so the engine says which it
+ * is, and whether there is an end. */
 static void
-ask_for_oom(struct engine *engine, struct container_end *end)
+take_client_end(struct engine *engine, json_t **object)
+{
+	struct hl_err ignored = { 0 };
+	long status = 0;
+
+	for (int i = 0; i < STATE_TRIES && inspect_bool(*object, "State.Running"); i++) {
+		container_nap();
+		json_decref(*object);
+		*object = container_look(engine, engine->container, &status, &ignored);
+	}
+	const json_t *code = inspect_member(*object, "State.ExitCode");
+	engine->has_waited = json_is_integer(code) && !inspect_bool(*object, "State.Running");
+	engine->is_wait_failed = !engine->has_waited;
+	if (engine->has_waited)
+		engine->exit_code = (uint32_t)inspect_u64(*object, "State.ExitCode");
+}
+
+static void
+ask_for_end(struct engine *engine, struct container_end *end)
 {
 	struct hl_err ignored = { 0 };
 	long status = 0;
@@ -270,7 +206,20 @@ ask_for_oom(struct engine *engine, struct container_end *end)
 		end->flags |= ENGINE_END_OOM;
 	if (error != NULL)
 		api_safe_text(error, strlen(error), end->daemon_error);
+	if (engine->client.has_ended)
+		take_client_end(engine, &object);
 	json_decref(object);
+}
+
+/* The runner's words, where they come beside its stream. */
+static void
+take_diagnosis(struct engine *engine)
+{
+	struct relay *relay = &engine->relay;
+
+	if (relay->is_raw)
+		relay->diagnosis_len =
+		    client_diagnosis(engine, relay->diagnosis, sizeof(relay->diagnosis));
 }
 
 void
@@ -280,12 +229,12 @@ container_stop(struct engine *engine, struct container_end *ret_end)
 	struct hl_err err = { 0 };
 
 	container_await(engine);
+	if (engine->may_exist)
+		ask_for_end(engine, &end);
 	if (engine->has_waited) {
 		end.flags |= ENGINE_END_EXITED;
 		end.exit_code = engine->exit_code;
 	}
-	if (engine->may_exist)
-		ask_for_oom(engine, &end);
 	if (engine->is_wait_failed)
 		end.flags |= ENGINE_END_VANISHED;
 	if (!engine->relay.has_output)
@@ -297,6 +246,7 @@ container_stop(struct engine *engine, struct container_end *ret_end)
 	else
 		snprintf(end.daemon_error, sizeof(end.daemon_error), "%.*s",
 		    (int)sizeof(end.daemon_error) - 1, err.msg);
+	take_diagnosis(engine);
 	memcpy(end.diagnosis, engine->relay.diagnosis, engine->relay.diagnosis_len);
 	*ret_end = end;
 }

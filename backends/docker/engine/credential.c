@@ -4,7 +4,6 @@
  * find their store, and nothing else: no descriptor of ours, no other variable. What it says to
  * standard error is nobody's to read.
  */
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -24,7 +23,6 @@ enum {
 	ANSWER_MS = 60 * 1000, /* it may ask a person */
 	END_MS = 2000,
 	PATH_TEXT_MAX = 4096,
-	LINKS_MAX = 40, /* path_resolution(7) */
 };
 
 /* By the programs' own protocol this text, and no number, says that there is nothing. */
@@ -50,75 +48,6 @@ search_path(const struct hl_strv *env)
 	return "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* Whether nobody but root and the caller decides what path is, which is a real path: not beneath
- * what a command can write, and neither it nor a directory above it another's to change. What
- * stands in a sticky directory above is only its owner's to change; real itself may be none, where
- * anybody could put what is not there yet. */
-static bool
-is_ours(const char *real, const struct hl_strv *shown)
-{
-	HL_AUTO_FREE char *at = strdup(real);
-	const size_t len = strlen(real);
-	struct stat st;
-
-	for (size_t i = 0; shown != NULL && i < shown->len; i++)
-		if (hl_path_is_beneath(real, shown->v[i]))
-			return false;
-	while (at != NULL) {
-		bool has_others = stat(at, &st) != 0 || (st.st_uid != 0 && st.st_uid != geteuid());
-		bool is_sticky = strlen(at) < len && (st.st_mode & S_ISVTX) != 0;
-		bool is_open =
-		    (st.st_mode & S_IWOTH) != 0 || ((st.st_mode & S_IWGRP) != 0 && st.st_gid != 0);
-		if (has_others || (is_open && !is_sticky))
-			return false;
-		if (at[1] == '\0')
-			return true;
-		char *slash = strrchr(at, '/');
-		slash[slash == at ? 1 : 0] = '\0';
-	}
-	return false;
-}
-
-/* The text of the link at path, made absolute in dir; NULL = it is none, or cannot be followed. */
-static char *
-follow(const char *path, const char *dir)
-{
-	char text[PATH_TEXT_MAX];
-	char *next = NULL;
-	ssize_t n = readlink(path, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return NULL;
-	text[n] = '\0';
-	/* Not normalised: ".." behind a link is another directory. */
-	if (text[0] == '/')
-		return strdup(text);
-	return asprintf(&next, "%s/%s", dir, text) < 0 ? NULL : next;
-}
-
-/* The real path of a program, when it, and each link that its name leads by, are at places that are
- * ours: those of its directories are resolved, and what they lead to is asked about. */
-static char *
-settle(const char *path, const struct hl_strv *shown)
-{
-	HL_AUTO_FREE char *at = strdup(path);
-
-	for (int links = 0; at != NULL && links < LINKS_MAX; links++) {
-		char *slash = strrchr(at, '/');
-		HL_AUTO_FREE char *above = strndup(at, slash == at ? 1 : (size_t)(slash - at));
-		HL_AUTO_FREE char *dir = above != NULL ? realpath(above, NULL) : NULL;
-		if (dir == NULL || !is_ours(dir, shown))
-			return NULL;
-		char *next = follow(at, dir);
-		if (next == NULL)
-			break;
-		free(at);
-		at = next;
-	}
-	HL_AUTO_FREE char *real = realpath(path, NULL);
-	return real != NULL && is_ours(real, shown) ? HL_TAKE_PTR(real) : NULL;
-}
-
 /* Absolute directories only: where we stand is a place that commands write to. */
 static bool
 find_program(const struct registry_source *source, const char *name, struct program *program)
@@ -133,7 +62,7 @@ find_program(const struct registry_source *source, const char *name, struct prog
 		    name);
 		if (access(program->path, X_OK) != 0)
 			continue;
-		program->file = settle(program->path, source->shown);
+		program->file = program_settle(program->path, source->shown);
 		if (program->file != NULL)
 			return true;
 	}

@@ -82,6 +82,7 @@ static const struct dialect dialects[] = {
 	    .twin = docker_twin,
 	    .twin_len = HL_ARRAY_SIZE(docker_twin),
 	    .twin_rest = TWIN_SKIP,
+	    .client_mark = "ApiVersion",
 	},
 	{
 	    .name = "podman",
@@ -99,6 +100,7 @@ static const struct dialect dialects[] = {
 	    .twin = podman_twin,
 	    .twin_len = HL_ARRAY_SIZE(podman_twin),
 	    .twin_rest = TWIN_EQUAL,
+	    .client_mark = "APIVersion",
 	},
 };
 
@@ -109,4 +111,22 @@ dialect_find(const char *server)
 		if (strncmp(server, dialects[i].server, strlen(dialects[i].server)) == 0)
 			return &dialects[i];
 	return NULL;
+}
+
+const struct dialect *
+dialect_of_client(const json_t *version)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(dialects); i++)
+		if (json_object_get(version, dialects[i].client_mark) != NULL)
+			return &dialects[i];
+	return NULL;
+}
+
+const struct dialect *
+dialect_named(const char *name)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(dialects); i++)
+		if (strcmp(dialects[i].name, name) == 0)
+			return &dialects[i];
+	return &dialects[0];
 }

@@ -2,8 +2,10 @@
  * hl-engine - the program that speaks to container engines, so that the launcher needs no libcurl.
  *
  * One engine object: the control socket, the runner's stream, the daemon, at most one container. It
- * serves one run and ends. Everything that comes from the daemon is hostile input: capped in api.c
- * and attach.c, parsed strictly in inspect.c. Private to this folder.
+ * serves one run and ends. What it does with an engine is the same whichever way it is reached: by
+ * the requests of its API, or by the commands of a client of it (struct transport). Everything that
+ * comes from there is hostile input: capped in api.c, attach.c and client.c, parsed strictly in
+ * inspect.c. Private to this folder.
  */
 #ifndef HL_BACKENDS_DOCKER_ENGINE_ENGINE_H
 #define HL_BACKENDS_DOCKER_ENGINE_ENGINE_H
@@ -45,6 +47,7 @@ struct relay {
 	size_t head_len;
 	uint32_t frame_left;
 	uint8_t frame_stream;
+	bool is_raw;           /* not multiplexed: all of it is the runner's */
 	bool is_launcher_done; /* no more input will come */
 	bool is_launcher_gone; /* output is thrown away */
 	bool is_half_closed;
@@ -109,14 +112,60 @@ struct dialect {
 	const struct twin_part *twin;
 	size_t twin_len;
 	enum twin_how twin_rest; /* members of an inspection that have no row */
+	const char *client_mark; /* what "version" of its client has, and no other's */
 };
+
+/* A client of the engine, a program that is started for each operation. */
+struct client {
+	char *program; /* as the launcher calls it, NULL = the API is used */
+	char *file;    /* what is executed */
+	struct hl_strv env;
+	pid_t pid; /* of the one that the container's streams go through, 0 = none */
+	int pidfd;
+	int stream; /* our end of its standard input and output */
+	int log;    /* its standard error */
+	bool has_ended;
+};
+
+struct image_facts;
+struct container_want;
+
+/* What is done with an engine, each by one request of its API or one command of its client. A reply
+ * is the same JSON on both ways, so that what judges it is one code. */
+struct transport {
+	bool can_pull;
+	/* Which engine is it, and can it do what we need? */
+	int (*identify)(struct engine *engine, const char *wanted, struct image_facts *facts,
+	    struct hl_err *err);
+	/* 1: the object is the caller's; 0: it is not there; -1: error. */
+	int (*look_image)(struct engine *engine, const char *image, json_t **ret_object,
+	    struct hl_err *err);
+	/* As container_look(). */
+	json_t *(
+	    *look)(struct engine *engine, const char *key, long *ret_status, struct hl_err *err);
+	/* The reply to it, with "Id" and perhaps "Warnings"; NULL: may_exist says whether there may
+	 * be a container all the same. */
+	json_t *(
+	    *create)(struct engine *engine, const struct container_want *want, struct hl_err *err);
+	/* Joins its streams and starts it: relay.attach, is_waiting. */
+	int (*start)(struct engine *engine, struct hl_err *err);
+	/* Whether the wait for the container's end is over. */
+	void (*take_end)(struct engine *engine);
+	int (*remove)(struct engine *engine, const char *key, bool is_forced, struct hl_err *err);
+	/* All that have our label, as the API lists them. */
+	json_t *(*list)(struct engine *engine, struct hl_err *err);
+};
+
+extern const struct transport api_transport, client_transport;
 
 struct engine {
 	int control, stream;
 	char *endpoint; /* as the launcher calls it */
 	char *address;  /* where its socket is */
 	const struct dialect *dialect;
+	const struct transport *transport;
 	struct service service;
+	struct client client;
 	char prefix[16]; /* "/v1.41" */
 	CURL *easy;      /* short requests, one after the other */
 	CURLM *multi;    /* the long wait, beside the relay */
@@ -189,7 +238,17 @@ int inspect_compare(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX],
 /* 'group.key' with the quotes. A key may be the engine's word: one that is no name is left out. */
 void inspect_name(char part[KEPT_PART_MAX], const char *group, const char *key);
 
-/* dialect.c: by the Server header, "Libpod/4.3.1 (linux)"; NULL = none that we know. */
+/* requests.c: "1.41" as 41; 0 when it is not a version 1.x. */
+enum {
+	API_OLDEST = 40
+};
+unsigned api_minor(const char *text);
+
+/* dialect.c: by what the version of a client has, NULL = none that we know; by its name, docker's
+ * when it is none of them. */
+const struct dialect *dialect_of_client(const json_t *version);
+const struct dialect *dialect_named(const char *name);
+/* By the Server header, "Libpod/4.3.1 (linux)"; NULL = none that we know. */
 const struct dialect *dialect_find(const char *server);
 /* inspect_podman.c: the same for a specification and podman's own inspection. */
 int inspect_compare_podman(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX],
@@ -204,6 +263,15 @@ bool inspect_is_kept(json_t *asked, const json_t *kept);
 /* ------------------------------------------------------------------------------------------------
  * service.c: an engine of our own
  */
+enum {
+	SERVICE_LOG_MAX = 16 * 1024
+};
+
+/* The variables of what works for the caller, none of which is the caller's to say. */
+int service_env(struct hl_strv *env, struct hl_err *err) HL_MUST_CHECK;
+/* A file in memory of a fixed size, for its standard error: what is more is not taken, and nobody
+ * waits for us to read. */
+int service_log(struct hl_err *err) HL_MUST_CHECK;
 /* Starts program as an engine that listens at a socket which only we have a name for. */
 int service_start(struct engine *engine, const char *program, struct hl_err *err) HL_MUST_CHECK;
 /* Puts what the service said last behind err. */
@@ -211,7 +279,51 @@ void service_explain(const struct engine *engine, struct hl_err *err);
 void service_end(struct engine *engine);
 
 /* ------------------------------------------------------------------------------------------------
- * image.c, container.c, attach.c: the steps
+ * program.c, client.c: a client of the engine
+ */
+/* The real path of a program, when it, and each link that its name leads by, are at places that are
+ * root's or the caller's own and beneath none of shown (NULL = none): those of its directories are
+ * resolved, and what they lead to is asked about. NULL = no. */
+char *program_settle(const char *path, const struct hl_strv *shown) HL_MUST_CHECK;
+
+/* socket: the engine's, as the client is told by a variable; "" = the client's own. */
+int client_open(struct engine *engine, const char *program, const char *socket,
+    const struct hl_strv *shown, struct hl_err *err) HL_MUST_CHECK;
+/* Ends the one that the streams go through. */
+void client_done(struct engine *engine);
+
+enum client_command {
+	CLIENT_VERSION,
+	CLIENT_LOOK_IMAGE,
+	CLIENT_LOOK,
+	CLIENT_CREATE,
+	CLIENT_START,
+	CLIENT_REMOVE,
+	CLIENT_REMOVE_ENDED,
+	CLIENT_LIST,
+	CLIENT_COMMAND_MAX
+};
+
+struct client_reply {
+	int status; /* of its exit; -1 = a signal ended it */
+	struct hl_buf out;
+	char words[ENGINE_TEXT_MAX]; /* of its standard error, safe */
+};
+
+/* The words of that command, and those of more behind them (NULL = none). */
+int client_argv(const struct engine *engine, enum client_command command,
+    const struct hl_strv *more, struct hl_strv *ret_argv, struct hl_err *err) HL_MUST_CHECK;
+/* Runs it once and waits for its end. -1: it could not be started, was too slow, or said too much;
+ * a status of its own is not a failure here. The caller releases out. */
+int client_call(struct engine *engine, enum client_command command, const struct hl_strv *more,
+    struct client_reply *ret_reply, struct hl_err *err) HL_MUST_CHECK;
+/* Starts the one that has the container's streams. */
+int client_join(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;
+/* What it says on its standard error, up to now; len bytes at most, as they are. */
+size_t client_diagnosis(const struct engine *engine, char *bytes, size_t len);
+
+/* ------------------------------------------------------------------------------------------------
+ * image.c, container.c, attach.c, client_calls.c: the steps
  */
 struct image_facts {
 	char engine[96]; /* "docker 20.10.24" */
@@ -227,7 +339,7 @@ struct image_want {
 	unsigned pull;                        /* enum plan_pull */
 	const struct hl_strv *registry_files; /* of the caller's credentials, in order */
 	const struct hl_strv *registry_env;   /* for the programs that they name */
-	const struct hl_strv *registry_shown; /* where none of them may be */
+	const struct hl_strv *registry_shown; /* where none of them may be, nor a client */
 	const char *engine;                   /* name, "" = any */
 };
 
@@ -244,7 +356,13 @@ json_t *container_look(struct engine *engine, const char *key, long *ret_status,
     struct hl_err *err) HL_MUST_CHECK;
 /* Before the engine is asked again. */
 void container_nap(void);
-int container_create(struct engine *engine, const char *name, const char *body,
+
+struct container_want {
+	const char *name, *body;
+	const struct hl_strv *words; /* the same for a client, behind "create"; NULL = for none */
+};
+
+int container_create(struct engine *engine, const struct container_want *want,
     struct hl_strv *ret_warnings, struct hl_err *err) HL_MUST_CHECK;
 int container_start(struct engine *engine, uint32_t *ret_pid, struct hl_err *err) HL_MUST_CHECK;
 int container_remove(struct engine *engine, struct hl_err *err) HL_MUST_CHECK;

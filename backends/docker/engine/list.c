@@ -88,29 +88,12 @@ int
 container_list(struct engine *engine, const char *name, struct hl_strv *ret_items,
     struct hl_err *err)
 {
-	struct api_request request = { .method = "GET", .timeout_ms = API_SHORT_MS };
-	struct api_reply reply = { 0 };
-	char path[512];
-	HL_AUTO_FREE char *filters =
-	    api_escape(engine, "{\"label\":[\"" DOCKER_LABEL_MANAGED "=1\"]}");
+	json_t *list = engine->transport->list(engine, err);
 
-	if (filters == NULL)
-		return hl_err_oom(err);
-	snprintf(path, sizeof(path), "/containers/json?all=1&filters=%s", filters);
-	request.path = path;
-	if (api_call(engine, &request, &reply, err) < 0)
+	if (list == NULL)
 		return -1;
-	json_t *list = NULL;
-	int status = reply.status == 200
-			 ? 0
-			 : api_refused(&reply, err, HLB_43, "the engine lists no containers");
-	if (status == 0)
-		list = inspect_parse(&reply.body, "containers", err);
-	if (status == 0 && list == NULL)
-		status = -1;
-	for (size_t i = 0; status == 0 && i < json_array_size(list); i++)
+	for (size_t i = 0; i < json_array_size(list); i++)
 		take_item(engine, json_array_get(list, i), name, ret_items);
 	json_decref(list);
-	hl_buf_done(&reply.body);
-	return status != 0 ? -1 : hl_strv_check(ret_items, "containers", err);
+	return hl_strv_check(ret_items, "containers", err);
 }

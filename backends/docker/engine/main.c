@@ -38,17 +38,31 @@ put_image_facts(struct hl_buf *out, const struct image_facts *facts)
 	hl_wire_put_strv(out, &facts->volumes);
 }
 
+/* How the launcher says that an engine is reached. */
+struct way {
+	const char *endpoint;
+	bool is_program;    /* that is started as an engine, or is the client itself */
+	const char *client; /* "" = by the API */
+};
+
 static int
-set_endpoint(struct engine *engine, const char *endpoint, bool is_program, struct hl_err *err)
+set_endpoint(struct engine *engine, const struct way *way, const struct hl_strv *shown,
+    struct hl_err *err)
 {
+	const bool is_client = way->client[0] != '\0';
+
+	engine->transport = is_client ? &client_transport : &api_transport;
 	free(engine->endpoint);
-	engine->endpoint = strdup(endpoint);
+	engine->endpoint = strdup(way->endpoint);
 	if (engine->endpoint == NULL)
 		return hl_err_oom(err);
-	if (is_program)
-		return engine->service.pid != 0 ? 0 : service_start(engine, endpoint, err);
+	if (is_client)
+		return client_open(engine, way->client, way->is_program ? "" : way->endpoint, shown,
+		    err);
+	if (way->is_program)
+		return engine->service.pid != 0 ? 0 : service_start(engine, way->endpoint, err);
 	free(engine->address);
-	engine->address = strdup(endpoint);
+	engine->address = strdup(way->endpoint);
 	return engine->address != NULL ? 0 : hl_err_oom(err);
 }
 
@@ -56,7 +70,7 @@ static int
 answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, struct hl_err *err)
 {
 	struct image_facts facts = { 0 };
-	const char *endpoint = hl_wire_string(request);
+	struct way way = { .endpoint = hl_wire_string(request) };
 	const char *image = hl_wire_string(request);
 	HL_AUTO(hl_strv_done) struct hl_strv files, env, shown;
 	struct image_want want = { .image = image,
@@ -71,13 +85,14 @@ answer_open(struct engine *engine, struct hl_wire *request, struct hl_buf *out, 
 	hl_strv_init(&shown, ENGINE_SHOWN_MAX);
 	hl_wire_strv(request, &shown);
 	want.engine = hl_wire_string(request);
-	bool is_program = hl_wire_u8(request) != 0;
+	way.is_program = hl_wire_u8(request) != 0;
+	way.client = hl_wire_string(request);
 
 	if (check_request(request, err) < 0 || hl_strv_check(&files, "files", err) < 0 ||
 	    hl_strv_check(&env, "environment", err) < 0 ||
 	    hl_strv_check(&shown, "writable places", err) < 0)
 		return -1;
-	if (set_endpoint(engine, endpoint, is_program, err) < 0)
+	if (set_endpoint(engine, &way, &shown, err) < 0)
 		return -1;
 	int status = image_open(engine, &want, &facts, err);
 	if (status == 0)
@@ -93,18 +108,22 @@ static int
 answer_create(struct engine *engine, struct hl_wire *request, struct hl_buf *out,
     struct hl_err *err)
 {
+	HL_AUTO(hl_strv_done) struct hl_strv words;
+	struct container_want want = { .words = &words };
 	struct hl_strv warnings;
-	const char *name = hl_wire_string(request);
-	const char *body = hl_wire_string(request);
-	bool is_kept = hl_wire_u8(request) != 0;
 
-	if (check_request(request, err) < 0)
+	want.name = hl_wire_string(request);
+	want.body = hl_wire_string(request);
+	bool is_kept = hl_wire_u8(request) != 0;
+	hl_strv_init(&words, ENGINE_WORDS_MAX);
+	hl_wire_strv(request, &words);
+	if (check_request(request, err) < 0 || hl_strv_check(&words, "words", err) < 0)
 		return -1;
 	if (engine->easy == NULL || engine->may_exist)
 		return hl_err_set(err, HLI_02, "a request came out of order");
 	engine->is_kept = is_kept;
 	hl_strv_init(&warnings, ENGINE_WARNINGS_MAX);
-	int status = container_create(engine, name, body, &warnings, err);
+	int status = container_create(engine, &want, &warnings, err);
 	if (status == 0) {
 		hl_wire_put_u8(out, ENGINE_CREATED);
 		hl_wire_put_string(out, engine->container);
@@ -126,7 +145,8 @@ answer_find(struct engine *engine, struct hl_wire *request, struct hl_buf *out, 
 
 	if (check_request(request, err) < 0)
 		return -1;
-	if (engine->easy == NULL || engine->may_exist)
+	/* What a client is told are words, and what is kept is judged by requests. */
+	if (engine->easy == NULL || engine->may_exist || engine->transport != &api_transport)
 		return hl_err_set(err, HLI_02, "a request came out of order");
 	if (kept_find(engine, &ask, &found, err) < 0)
 		return -1;
@@ -291,6 +311,7 @@ main(void)
 	engine.is_ending = true;
 	int status = container_remove(&engine, &err) < 0 ? 1 : 0;
 	api_done(&engine);
+	client_done(&engine);
 	service_end(&engine);
 	free(engine.endpoint);
 	free(engine.address);

@@ -3,7 +3,8 @@
  * does not read stops the other, nothing grows.
  *
  * From the container only standard output is the runner's stream; its standard error is kept,
- * capped, as a diagnosis for a runner that could not start.
+ * capped, as a diagnosis for a runner that could not start. A client gives the two apart, so that
+ * nothing has to be taken apart here.
  */
 #include <sys/socket.h>
 
@@ -25,7 +26,7 @@ enum {
 static void
 end_attach(struct relay *relay)
 {
-	/* The socket is libcurl's: it is closed with its handle. */
+	/* The socket is libcurl's, or the client's: it is closed with its owner. */
 	relay->attach = -1;
 }
 
@@ -130,6 +131,9 @@ read_attach(struct relay *relay)
 		return;
 	if (n <= 0) {
 		end_attach(relay);
+	} else if (relay->is_raw) {
+		relay->frame_stream = STREAM_OUT;
+		take_payload(relay, bytes, (size_t)n);
 	} else if (!demultiplex(relay, bytes, (size_t)n)) {
 		relay->is_malformed = true;
 		shutdown(relay->attach, SHUT_RDWR);
@@ -186,36 +190,11 @@ push(struct engine *engine)
 /* ------------------------------------------------------------------------------------------------
  * The loop
  */
-static void
-take_wait_end(struct engine *engine)
-{
-	struct hl_err ignored = { 0 };
-	int running, left;
-	CURLMsg *message;
-
-	(void)curl_multi_perform(engine->multi, &running);
-	while ((message = curl_multi_info_read(engine->multi, &left)) != NULL) {
-		if (message->msg != CURLMSG_DONE || message->easy_handle != engine->wait)
-			continue;
-		engine->is_waiting = false;
-		json_t *object = message->data.result == CURLE_OK
-				     ? inspect_parse(&engine->wait_body, "wait", &ignored)
-				     : NULL;
-		const json_t *code = object != NULL ? inspect_member(object, "StatusCode") : NULL;
-		if (json_is_integer(code)) {
-			engine->has_waited = true;
-			engine->exit_code = (uint32_t)inspect_u64(object, "StatusCode");
-		} else {
-			engine->is_wait_failed = true;
-		}
-		json_decref(object);
-	}
-}
-
 enum {
 	WATCH_CONTROL,
 	WATCH_STREAM,
 	WATCH_ATTACH,
+	WATCH_CLIENT,
 	WATCH_MAX
 };
 
@@ -228,6 +207,9 @@ fill_watch(struct engine *engine, struct curl_waitfd watch[WATCH_MAX])
 	    (struct curl_waitfd){ .fd = engine->control, .events = CURL_WAIT_POLLIN };
 	watch[WATCH_STREAM] = (struct curl_waitfd){ .fd = engine->stream };
 	watch[WATCH_ATTACH] = (struct curl_waitfd){ .fd = relay->attach };
+	watch[WATCH_CLIENT] = (struct curl_waitfd){ .fd = -1, .events = CURL_WAIT_POLLIN };
+	if (engine->is_waiting && engine->client.pid != 0)
+		watch[WATCH_CLIENT].fd = engine->client.pidfd;
 	if (!relay->is_launcher_done && room_of(&relay->to_runner) > 0)
 		watch[WATCH_STREAM].events |= CURL_WAIT_POLLIN;
 	if (!relay->is_launcher_gone && relay->to_launcher.len > 0)
@@ -273,7 +255,7 @@ relay_run(struct engine *engine, int timeout_ms)
 		(void)curl_multi_poll(engine->multi, watch, WATCH_MAX, slice(timeout_ms, until),
 		    &events);
 		if (engine->is_waiting)
-			take_wait_end(engine);
+			engine->transport->take_end(engine);
 		if (watch[WATCH_STREAM].fd >= 0 && watch[WATCH_STREAM].revents != 0)
 			read_stream(engine);
 		if (watch[WATCH_ATTACH].fd >= 0 && watch[WATCH_ATTACH].revents != 0)

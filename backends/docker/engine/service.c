@@ -28,9 +28,8 @@
 
 enum {
 	BACKLOG = 16,
-	LOG_MAX = 16 * 1024,
 	TERM_MS = 5000,   /* from SIGTERM to SIGKILL */
-	LISTEN_PID_AT = 2 /* of its variables */
+	LISTEN_PID_AT = 1 /* of its variables */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -77,13 +76,12 @@ make_socket(struct engine *engine, int *ret_listening, struct hl_err *err)
 	return 0;
 }
 
-/* A file in memory of a fixed size: what is more is not taken, and nobody waits for us to read. */
-static int
-make_log(struct hl_err *err)
+int
+service_log(struct hl_err *err)
 {
 	int fd HL_AUTO_FD = memfd_create("hl-engine-log", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd < 0 || ftruncate(fd, LOG_MAX) != 0 ||
+	if (fd < 0 || ftruncate(fd, SERVICE_LOG_MAX) != 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
 		return hl_err_sys(err, HLI_02, "cannot make a file in memory");
 	return hl_take_fd(&fd);
@@ -92,14 +90,14 @@ make_log(struct hl_err *err)
 void
 service_explain(const struct engine *engine, struct hl_err *err)
 {
-	char *text HL_AUTO_FREE = malloc(LOG_MAX);
+	char *text HL_AUTO_FREE = malloc(SERVICE_LOG_MAX);
 	char safe[ENGINE_TEXT_MAX];
 	size_t end, begin;
 
 	/* What is known of the fault says more than the last line of a log. */
 	if (engine->service.pid == 0 || text == NULL || err->help[0] != '\0')
 		return;
-	ssize_t n = pread(engine->service.log, text, LOG_MAX, 0);
+	ssize_t n = pread(engine->service.log, text, SERVICE_LOG_MAX, 0);
 	/* Behind what was written there are zeros. */
 	end = n > 0 ? strnlen(text, (size_t)n) : 0;
 	while (end > 0 && text[end - 1] == '\n')
@@ -115,17 +113,14 @@ service_explain(const struct engine *engine, struct hl_err *err)
  * Start
  */
 
-/* Whose files it works with: nothing of it is taken from a variable. */
-static int
-fill_env(struct hl_strv *env, struct hl_err *err)
+int
+service_env(struct hl_strv *env, struct hl_err *err)
 {
 	const struct passwd *account = getpwuid(getuid());
 	char runtime[64];
 	struct stat st;
 
 	hl_strv_add(env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-	hl_strv_add(env, "LISTEN_FDS=1");
-	hl_strv_addf(env, "LISTEN_PID=%0*d", HL_CHILD_PID_DIGITS, 0);
 	if (account != NULL)
 		hl_strv_addf(env, "HOME=%s", account->pw_dir);
 	snprintf(runtime, sizeof(runtime), "/run/user/%u", getuid());
@@ -149,7 +144,7 @@ start_with(struct engine *engine, const char *program, const struct hl_strv *env
 
 	if (name == NULL)
 		return hl_err_oom(err);
-	if (make_socket(engine, &listening, err) < 0 || (service->log = make_log(err)) < 0)
+	if (make_socket(engine, &listening, err) < 0 || (service->log = service_log(err)) < 0)
 		return -1;
 	const int fds[] = { -1, -1, service->log, listening };
 	const struct hl_child child = {
@@ -175,7 +170,9 @@ service_start(struct engine *engine, const char *program, struct hl_err *err)
 
 	engine->service = (struct service){ .pidfd = -1, .socket = -1, .log = -1 };
 	hl_strv_init(&env, 16);
-	if (fill_env(&env, err) == 0 && start_with(engine, program, &env, err) == 0)
+	hl_strv_add(&env, "LISTEN_FDS=1");
+	hl_strv_addf(&env, "LISTEN_PID=%0*d", HL_CHILD_PID_DIGITS, 0);
+	if (service_env(&env, err) == 0 && start_with(engine, program, &env, err) == 0)
 		return 0;
 	hl_close_ptr(&engine->service.socket);
 	hl_close_ptr(&engine->service.log);

@@ -53,7 +53,8 @@ twin_compare(struct engine *engine, const struct twin_call *call, char part[KEPT
 		return hl_err_oom(err);
 	hl_strv_init(&warnings, ENGINE_WARNINGS_MAX);
 	/* From here on whatever ends this program removes it. */
-	int status = container_create(engine, name, body, &warnings, err);
+	const struct container_want want = { .name = name, .body = body };
+	int status = container_create(engine, &want, &warnings, err);
 	hl_strv_done(&warnings);
 	if (status == 0)
 		status = look_and_compare(engine, call->kept, part, err);
