@@ -32,7 +32,8 @@ static int
 compare(const char *asked_requests, const char *kept_requests, struct hl_err *err)
 {
 	json_t *asked = read_json(asked_requests), *kept = read_json(kept_requests);
-	int status = inspect_compare(asked, kept, err);
+	char part[KEPT_PART_MAX];
+	int status = inspect_compare(asked, kept, part, err);
 
 	json_decref(asked);
 	json_decref(kept);

@@ -196,11 +196,12 @@ test_described_devices(void **state)
 	(void)state;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(cases); i++) {
 		json_t *asked = read_json(asked_text), *kept = read_json(kept_text);
+		char part[KEPT_PART_MAX];
 		struct hl_err err = { 0 };
 		json_object_set_new(asked, "devices", read_json(cases[i].asked));
 		json_object_set_new(json_object_get(kept, "HostConfig"), "Devices",
 		    read_json(cases[i].kept));
-		int status = inspect_compare_podman(asked, kept, &err);
+		int status = inspect_compare_podman(asked, kept, part, &err);
 		if ((status == 0) != cases[i].is_kept)
 			fail_msg("%zu: %s", i, err.msg);
 		json_decref(asked);
