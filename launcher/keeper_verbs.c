@@ -212,44 +212,68 @@ stop_kept(const struct host *host, const char *name, struct hl_err *err)
 	return removed > 0 ? 0 : hl_err_set(err, HLU_24, "session '%s' had ended already", name);
 }
 
-/* Of one that has ended there is no place any more; it is made to be held. */
+/* Of one that has ended there is no place any more; it is made to be held. *ret_held: nobody has
+ * it. */
 static int
-stop_ended(const struct host *host, const char *name, struct hl_err *err)
+hold_and_forget(const struct host *host, const char *name, bool *ret_held, size_t *ret_removed,
+    struct hl_err *err)
 {
 	struct keeper_place place;
-	size_t removed = 0;
+	int status = 0;
 
+	*ret_removed = 0;
 	if (keeper_place_open(host->state_dir, name, true, &place, err) != 0)
 		return -1;
-	int status = 0;
-	if (!place.is_ours)
-		status = hl_err_set(err, HLU_24, "session '%s' begins just now", name);
-	else
-		status = forget(host, name, &removed, err);
-	if (status == 0 && removed == 0)
-		status = hl_err_set(err, HLU_24, "there is no session '%s'", name);
-	if (place.is_ours)
+	*ret_held = place.is_ours;
+	if (place.is_ours) {
+		status = forget(host, name, ret_removed, err);
 		keeper_place_remove(host->state_dir, name, &place);
+	}
 	keeper_place_close(&place);
 	return status;
 }
 
 static int
+stop_ended(const struct host *host, const char *name, struct hl_err *err)
+{
+	size_t removed = 0;
+	bool is_held = false;
+
+	if (hold_and_forget(host, name, &is_held, &removed, err) != 0)
+		return -1;
+	if (!is_held)
+		return hl_err_set(err, HLU_24, "session '%s' begins just now", name);
+	return removed > 0 ? 0 : hl_err_set(err, HLU_24, "there is no session '%s'", name);
+}
+
+/* What was kept of that name under other policies, and in other directories, goes too; not when
+ * somebody has begun it anew. */
+static int
+stop_living(const struct host *host, const char *name, struct keeper_place *place,
+    struct hl_err *err)
+{
+	size_t removed = 0;
+	bool is_held = false;
+
+	int status = keeper_stop(place, err);
+	/* Whoever was killed for it has tidied nothing up. */
+	if (status == 0)
+		keeper_place_remove(host->state_dir, name, place);
+	keeper_place_close(place);
+	return status == 0 ? hold_and_forget(host, name, &is_held, &removed, err) : -1;
+}
+
+static int
 stop(const struct host *host, const char *name, struct hl_err *err)
 {
-	const char *state_dir = host->state_dir;
 	struct keeper_place place;
 
-	if (keeper_place_open(state_dir, name, false, &place, err) != 0)
+	if (keeper_place_open(host->state_dir, name, false, &place, err) != 0)
 		return err->code == HLU_24 ? stop_ended(host, name, err) : -1;
-	int status = 0;
-	if (place.is_ours)
-		status = stop_kept(host, name, err);
-	else
-		status = keeper_stop(&place, err);
-	/* Whoever ended without tidying up, or was killed for it. */
-	if (place.is_ours || status == 0)
-		keeper_place_remove(state_dir, name, &place);
+	if (!place.is_ours)
+		return stop_living(host, name, &place, err);
+	int status = stop_kept(host, name, err);
+	keeper_place_remove(host->state_dir, name, &place);
 	keeper_place_close(&place);
 	return status;
 }

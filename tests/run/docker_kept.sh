@@ -272,6 +272,13 @@ one=$(docker_cli ps -q --no-trunc --filter label=dev.hermes-launch.session=a)
 is "has a container, which is there" "$(docker_has "$one")" yes
 status_is "stop of it" 0 as root timeout 30 "$LAUNCH" stop a
 is "takes that away too" "$(docker_has "$one")" no
+as root sh -c "cd '$TMP/work.two' && exec '$LAUNCH' run -q --policy '$task' --name killed -c true"
+is "two of a name, one of which lives" "$(id_of killed | wc -w)" 2
+status_is "stop of that one" 0 as root timeout 30 "$LAUNCH" stop killed
+is "takes both away" "$(id_of killed)" ''
+status_is "one that is kept" 0 run --name killed -c true
+end killed
+is "is there" "$(id_of killed | wc -w)" 1
 status_is "stop of one that is kept" 0 as root timeout 30 "$LAUNCH" stop killed
 is "takes it away" "$(id_of killed)" ''
 status_is "once" 66 as root timeout 30 "$LAUNCH" stop killed
