@@ -33,7 +33,7 @@ static const char script_write[] =
     "if [ -L \"$p\" ]; then p=$(readlink -f -- \"$p\") || exit 1; fi\n"
     "case $p in */*) d=${p%/*}; d=${d:-/};; *) d=.;; esac\n"
     "[ -z \"$3\" ] || mkdir -p -- \"$d\" || exit 1\n"
-    "t=$(mktemp -- \"$d/.hermes-launch.XXXXXX\") || exit 1\n"
+    "t=$(umask 077; mktemp -- \"$d/.hermes-launch.XXXXXX\") || exit 1\n"
     "trap 'rm -f -- \"$t\"' EXIT\n"
     "cat >\"$t\" || exit 1\n"
     "[ \"$(wc -c <\"$t\")\" -eq \"$n\" ] || { echo 'the content did not arrive whole' >&2; exit 1; }\n"

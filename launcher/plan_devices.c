@@ -237,8 +237,8 @@ is_place_of_others(const char *path)
 }
 
 /* By what fs.deny says: the built-in list has /dev as a whole, which is why there is fs.devices. */
-int
-plan_device_check_denied(const struct fs_scope *scope, const char *asked, const char *resolved,
+static int
+check_denied(const struct fs_scope *scope, const char *asked, const char *resolved,
     struct hl_err *err)
 {
 	for (size_t i = 0; i < scope->deny.len; i++) {
@@ -282,7 +282,7 @@ check_device(const struct fs_scope *scope, const char *asked, const struct plan_
 	if ((fs.f_flag & ST_NODEV) != 0)
 		return hl_err_set(err, HLU_10,
 		    "'%.200s' lies in a file system that is mounted with nodev", asked);
-	return plan_device_check_denied(scope, asked, source->path, err);
+	return check_denied(scope, asked, source->path, err);
 }
 
 int

@@ -16,6 +16,10 @@
 
 #include "base/banned.h"
 
+enum {
+	NODE_MAX = 128 /* bytes of a node's path */
+};
+
 static const struct gpu_node {
 	const char *dir, *prefix;
 	bool is_numbered; /* digits follow, and nothing else */
@@ -132,21 +136,57 @@ add_here(struct walk *walk, struct hl_err *err)
 	    "policy say devices: {allowed: [...], default: []}");
 }
 
-/* An engine finds the nodes by itself: what the policy covers of them it would give all the same.
- */
+/* A pattern for the path, or for a directory that it is in. */
+static bool
+is_covered(const char *pattern, const char *path)
+{
+	char part[NODE_MAX];
+
+	for (size_t i = 0; i < sizeof(part); i++) {
+		part[i] = '\0';
+		if ((path[i] == '/' || path[i] == '\0') && hl_glob_match(pattern, part))
+			return true;
+		part[i] = path[i];
+		if (path[i] == '\0')
+			break;
+	}
+	return false;
+}
+
+static int
+check_name(const struct walk *walk, const char *path, struct hl_err *err)
+{
+	const struct policy_value *denied = policy_get(walk->scope->policy, POLICY_FS_DENY);
+
+	for (size_t i = 0; i < denied->items_len; i++) {
+		const struct policy_item *item = &denied->items[i];
+		if (!is_covered(item->text, path))
+			continue;
+		hl_err_set(err, HLC_72, "device '%s' of '%s' is covered by '%.200s'", path,
+		    walk->item->text, item->text);
+		err->where = item->origin.where;
+		return hl_err_help(err, "take it out of fs.deny, or out of fs.devices");
+	}
+	return 0;
+}
+
+/* An engine finds the nodes by itself, and its driver makes some of them when they are first used:
+ * what the policy covers by name it would give all the same. */
 static int
 check_not_denied(const struct walk *walk, struct hl_err *err)
 {
-	const struct fs_scope *scope = walk->scope;
+	char name[NODE_MAX / 2], path[NODE_MAX];
 
-	for (size_t i = 0; i < scope->deny.len * HL_ARRAY_SIZE(nodes); i++) {
-		const struct gpu_node *node = &nodes[i % HL_ARRAY_SIZE(nodes)];
-		const char *path = scope->deny.items[i / HL_ARRAY_SIZE(nodes)].path;
-		size_t len = strlen(node->dir);
-		bool is_node = strncmp(path, node->dir, len) == 0 && path[len] == '/' &&
-			       is_wanted(node, path + len + 1, walk->wanted);
-		if ((is_node || hl_path_is_beneath(node->dir, path)) &&
-		    plan_device_check_denied(scope, path, path, err) != 0)
+	for (size_t i = 0; i < HL_ARRAY_SIZE(nodes) * POLICY_GPUS_MAX; i++) {
+		const struct gpu_node *node = &nodes[i / POLICY_GPUS_MAX];
+		unsigned number = i % POLICY_GPUS_MAX;
+		if (node->is_numbered)
+			snprintf(name, sizeof(name), "%s%u", node->prefix, node->base + number);
+		else
+			snprintf(name, sizeof(name), "%s", node->prefix);
+		snprintf(path, sizeof(path), "%s/%s", node->dir, name);
+		if ((node->is_numbered || number == 0) && is_wanted(node, name, walk->wanted) &&
+		    check_name(walk, path, err) != 0)
 			return -1;
 	}
 	return 0;

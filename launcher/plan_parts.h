@@ -156,9 +156,6 @@ int plan_devices(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK
 /* One device by its path. The plan has room for PLAN_DEVICES_MAX. */
 int plan_device_add(const struct fs_scope *scope, const struct policy_item *item,
     struct hl_err *err) HL_MUST_CHECK;
-/* Refuses a path that a policy's own fs.deny covers, by either of its names. */
-int plan_device_check_denied(const struct fs_scope *scope, const char *asked, const char *resolved,
-    struct hl_err *err) HL_MUST_CHECK;
 /* "gpu:all" or "gpu:0": its nodes, or where an engine is asked for it, the wish (plan_gpu.c). */
 int plan_gpu_add(const struct fs_scope *scope, const struct policy_item *item,
     struct hl_err *err) HL_MUST_CHECK;

@@ -461,6 +461,21 @@ test_gpus_that_are_not_there(void **state)
 	assert_int_equal(fixture->plan.devices_len, 0);
 	assert_true(fixture->plan.gpus.numbers == (UINT64_C(1) << 63 | 1));
 	assert_false(fixture->plan.gpus.is_all);
+	/* A driver makes some of its nodes later: on an engine a name is denied without being
+	 * there. */
+	static const char *const denied[] = { "gpu:63], deny: [/dev/nvidia63",
+		"gpu:all], deny: [/dev/nvidia63", "gpu:63], deny: [\"/dev/nvidia*\"",
+		"gpu:63], deny: [/dev/nvidia-uvm-tools", "gpu:63], deny: [/dev/dri",
+		"gpu:63], deny: [\"/dev/nvidia-caps/*\"",
+		"gpu:63], deny: [\"/dev/**/renderD191\"" };
+	for (size_t i = 0; i < HL_ARRAY_SIZE(denied); i++) {
+		char text[256];
+		snprintf(text, sizeof(text), "backends: [docker]\nfs: {devices: [%s]}\n",
+		    denied[i]);
+		assert_refused(fixture, text, HLC_72, "is covered by '/dev/");
+	}
+	assert_planned(fixture,
+	    "backends: [docker]\nfs: {devices: [gpu:63], deny: [/dev/nvidia6, /dev/dri/renderD190]}\n");
 	assert_planned(fixture, "backends: [docker]\nfs: {devices: [gpu:63, gpu:all]}\n");
 	assert_true(fixture->plan.gpus.is_all);
 	assert_true(fixture->plan.gpus.numbers == 0);
