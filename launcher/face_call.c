@@ -110,8 +110,10 @@ one_call(const struct request *request, bool is_shell)
 		status = call_named(&run, &ask, &err);
 	else
 		status = call_alone(&run, &ask, &err);
+	/* Of a session that is lost the command had begun, perhaps. */
 	if (status != 0)
-		run_failed(&run, RUNNER_LAUNCHER_ERROR, &err);
+		run_failed(&run, err.code == HLB_07 ? RUNNER_BACKEND_ERROR : RUNNER_LAUNCHER_ERROR,
+		    &err);
 	if (run.result.err.code != HL_OK)
 		report_error(&run.result.err);
 	if (run.result.how == RUNNER_TIMED_OUT)

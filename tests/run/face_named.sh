@@ -176,12 +176,13 @@ for caller in $CALLERS; do
 	status_is "$caller: a short idle time" 0 run --name brief --idle 1s -c 'true'
 	wait_until 10 eval '! names | grep -q brief'
 	is "$caller: an idle session ends by itself" $? 0
-	run --name one -c 'sleep 72' & waiting=$!
+	run --name one --result "$TMP/work.$caller/lost" -c 'sleep 72' & waiting=$!
 	wait_until 5 pgrep -fx 'sleep 72' >/dev/null || fail "$caller: it began"
 	pid=$(keeper_pid "$caller" one)
 	kill -9 "$pid"
 	wait $waiting
 	is "$caller: kill -9 of the keeper is told to whoever waits" $? 125
+	like "$caller: as what may have begun" "$(cat "$TMP/work.$caller/lost")" '"how":"backend_error","stage":"backend".*HLB-07'
 	wait_until 5 not_running 'sleep 72'
 	is "$caller: kill -9 of the keeper leaves no process" $? 0
 	wait_until 5 no_groups
