@@ -237,6 +237,9 @@ attach(struct run *run, const char *protocol, int *ret_fd, bool *ret_again, stru
 		status = fd < 0 ? -1 : keeper_send_hello(fd, protocol, fingerprint, err);
 	}
 	*ret_again = status != 0 && !place.is_ours && flock(place.lock, LOCK_EX | LOCK_NB) == 0;
+	if (status == 0 && !place.is_ours && run->request->labels.len > 0)
+		report_warning("--label is recorded where a session begins, and '%s' has begun",
+		    run->request->name.text);
 	keeper_place_close(&place);
 	if (status == 0)
 		*ret_fd = hl_take_fd(&fd);

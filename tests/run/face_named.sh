@@ -70,6 +70,9 @@ for caller in $CALLERS; do
 	status_is "$caller: the first one makes it" 0 run --name one -c 'cd /tmp; export KEPT=7; echo made >/tmp/mark'
 	status_is "$caller: the next one finds state and files" 5 run --name one -c 'pwd; echo $KEPT; cat /tmp/mark; exit 5'
 	is "$caller: as they were left" "$out" $'/tmp\n7\nmade'
+	out=$(run --name one --label ticket=L-77 -c true 2>&1)
+	like "$caller: a label comes too late for one that has begun" "$out" "label is recorded where a session begins, and 'one' has begun"
+	is "$caller: and a call without one says nothing (sibling)" "$(run --name one -c true 2>&1)" ''
 	is "$caller: ps" "$(names)" "one lives"
 	id=$(as "$caller" "$LAUNCH" ps --format json | sed -n 's/.*"run":"\([0-9A-Z]*\)".*/\1/p')
 	like "$caller: ps tells by what the log has it" "$(as "$caller" "$LAUNCH" audit show --run "$id")" 'session\.open .* name=one'
