@@ -50,7 +50,7 @@ status_is "nothing is left" 0 docker_none_left
 
 # --- a driver
 docker_down
-# What it mounts is made in $TMP/library; $TMP/options says how.
+# What it mounts is in $TMP/source and made in $TMP/place; $TMP/options says how.
 driver=$TMP/driver/nvidia-container-runtime-hook
 mkdir -p "$TMP/driver"
 echo 'the library' >"$TMP/library"
@@ -63,9 +63,11 @@ bundle=\$(sed 's/.*"bundle": *"\([^"]*\)".*/\1/' <<<"\$state")
 root=\$(sed 's/.*"root":{"path":"\([^"]*\)".*/\1/' "\$bundle/config.json")
 grep -o 'NVIDIA[^"]*' "\$bundle/config.json" >>"$TMP/driver.asked"
 place=\$root\$(cat "$TMP/place")
-mkdir -p "\$(dirname "\$place")" && touch "\$place" &&
-	nsenter -t "\$pid" -m mount --bind "$TMP/library" "\$place" &&
-	nsenter -t "\$pid" -m mount -o "remount,bind,\$(cat "$TMP/options")" "\$place"
+source=\$(cat "$TMP/source")
+in_it() { nsenter -t "\$pid" -m "\$@"; }
+in_it mkdir -p "\$(dirname "\$place")" && if [ -d "\$source" ]; then in_it mkdir -p "\$place"; else in_it touch "\$place"; fi &&
+	in_it mount --bind "\$source" "\$place" &&
+	in_it mount -o "remount,bind,\$(cat "$TMP/options")" "\$place"
 D
 chmod 755 "$driver"
 if ! PATH=$TMP/driver:$PATH docker_up "$TMP/docker2" || ! docker_image hl-test:1; then
@@ -74,10 +76,11 @@ if ! PATH=$TMP/driver:$PATH docker_up "$TMP/docker2" || ! docker_image hl-test:1
 	exit 1
 fi
 policies
-# given PLACE OPTIONS: what the driver mounts from now on
+# given PLACE OPTIONS [SOURCE]: what the driver mounts from now on
 given() {
 	echo "$1" >"$TMP/place"
 	echo "$2" >"$TMP/options"
+	echo "${3:-$TMP/library}" >"$TMP/source"
 	: >"$TMP/driver.asked"
 }
 given /usr/lib/libhl.so ro,nosuid,nodev
@@ -96,6 +99,23 @@ for options in rw,nosuid,nodev ro,suid,nodev ro,nosuid,dev; do
 	status_is "what a driver mounts with $options is no driver's" 125 run "$one" -- true
 	like "and it is told" "$out" 'not asked for.*HLB-02'
 done
+mkdir -p "$TMP/nvidia-persistenced" "$TMP/firmware/nvidia/550"
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$TMP/nvidia-persistenced/socket"
+given /run/nvidia-persistenced/socket ro,nosuid,nodev "$TMP/nvidia-persistenced/socket"
+status_is "the socket of a service of the driver's passes" 0 run "$one" -- test -S /run/nvidia-persistenced/socket
+given /usr/lib/firmware/nvidia/550 ro,nosuid,nodev "$TMP/firmware/nvidia/550"
+status_is "so does its firmware" 0 run "$one" -- test -d /usr/lib/firmware/nvidia/550
+# refused WHAT PLACE SOURCE
+refused() {
+	given "$2" ro,nosuid,nodev "$3"
+	status_is "$1 does not" 125 run "$one" -- true
+	like "and it is told: $1" "$out" 'not asked for.*HLB-02'
+}
+refused "the engine's socket at its own name" /run/docker.sock "$docker_socket"
+refused "the engine's socket among libraries" /usr/lib/docker.sock "$docker_socket"
+refused "the engine's socket at the service's name" /run/nvidia-persistenced/socket "$docker_socket"
+refused "a directory of the host's in the place of the firmware" /usr/lib/firmware/nvidia/550 "$TMP"
+refused "a directory beside the firmware" /usr/lib/firmware/x "$TMP/firmware/nvidia/550"
 given /work/libhl.so ro,nosuid,nodev
 status_is "nor is what it mounts elsewhere" 125 run "$one" -- true
 like "which is told" "$out" 'not asked for.*HLB-02'
