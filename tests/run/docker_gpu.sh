@@ -8,6 +8,8 @@
 . "$(dirname "$0")/../lib/tap.sh"
 # shellcheck source=../lib/engine.sh
 . "$ROOT/tests/lib/engine.sh"
+# shellcheck source=../lib/session.sh
+. "$ROOT/tests/lib/session.sh"
 docker_begin
 
 mkdir -p "$TMP/work.root"
@@ -43,13 +45,14 @@ for policy in "$one" "$two" "$all"; do
 	status_is "an engine that knows no processor starts nothing: $name" 125 run "$policy" -- true
 	like "it is told by its code: $name" "$out" 'HLB-52'
 	like "in the engine's words: $name" "$out" 'could not select device driver'
-	like "and what is to be done: $name" "$out" 'help: fs.devices asks for .*Container Toolkit'
+	like "and what is to be done: $name" "$out" 'help: if the engine has no driver for .* of fs.devices: .*Container Toolkit'
 done
 status_is "gpu:none asks for nothing (sibling)" 0 run "$none" -- true
 status_is "nothing is left" 0 docker_none_left
 
 # --- a driver
 docker_down
+rm -f "$TMP"/state.root/engines/* # that one is gone for good
 # What it mounts is in $TMP/source and made in $TMP/place; $TMP/options says how.
 driver=$TMP/driver/nvidia-container-runtime-hook
 mkdir -p "$TMP/driver"
@@ -119,5 +122,31 @@ refused "a directory beside the firmware" /usr/lib/firmware/x "$TMP/firmware/nvi
 given /work/libhl.so ro,nosuid,nodev
 status_is "nor is what it mounts elsewhere" 125 run "$one" -- true
 like "which is told" "$out" 'not asked for.*HLB-02'
+
+# --- a kept container that has one is found again, and what cannot be started of it is told
+given /usr/lib/libhl.so ro,nosuid,nodev
+kept=$(docker_policy kept <<Y
+level: baseline@1
+process: {user: "0:0", allow_root: true}
+fs: {root: writable, devices: [gpu:0]}
+session: {persist: task}
+Y
+)
+# session COMMAND: in the kept container, which is left as after --idle
+session() {
+	local pid status
+	as root timeout 60 "$LAUNCH" run -q --policy "$kept" --name a -c "$1"
+	status=$?
+	pid=$(keeper_pid root a)
+	[ -z "$pid" ] || kill -TERM "$pid"
+	[ -z "$pid" ] || wait_until 15 eval "! kill -0 $pid 2>/dev/null" || return 1
+	return $status
+}
+status_is "a session with a processor is kept" 0 session 'echo 1 >/var/here'
+is "the next one finds what it wrote" "$(session 'cat /var/here /usr/lib/libhl.so' 2>&1)" $'1\nthe library'
+given /proc/version ro,nosuid,nodev /nowhere
+status_is "when it cannot be started" 125 session true
+like "how to give it up is told first" "$out" 'help: .hermes-launch stop a. gives up'
+status_is "which can be done" 0 as root "$LAUNCH" stop a
 status_is "nothing is left of it" 0 docker_none_left
 done_testing
