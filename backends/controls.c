@@ -42,11 +42,22 @@ is_scrub(enum backend_id id, const struct plan *plan)
 	return id == BACKEND_LOCAL && plan->isolation == PLAN_ISOLATION_SCRUB;
 }
 
+/* podman tells the devices and variables that a processor's description adds as if they had been
+ * asked for: a container that has one is never again what it was made as. */
+static bool
+is_not_found_again(enum control control, enum backend_id id, const struct plan *plan)
+{
+	return control == CONTROL_SESSION_LEASE && id == BACKEND_PODMAN &&
+	       (plan->gpus.is_all || plan->gpus.numbers != 0);
+}
+
 enum enforcer
 control_enforcer(enum control control, enum backend_id id, const struct plan *plan)
 {
 	const struct control_info *info = control_info(control);
 
+	if (is_not_found_again(control, id, plan))
+		return ENFORCER_NONE;
 	return is_scrub(id, plan) ? info->scrub : info->enforcer[id];
 }
 
@@ -57,6 +68,9 @@ control_note(enum control control, enum backend_id id, const struct plan *plan)
 
 	if (is_scrub(id, plan) && info->enforcer[id] != ENFORCER_NONE)
 		return "local.isolation scrub is no boundary";
+	if (is_not_found_again(control, id, plan))
+		return "podman tells of a container with a graphics processor other settings than "
+		       "it was made with, so that none is found again";
 	return info->note;
 }
 

@@ -513,8 +513,8 @@ build(struct fs_scope *scope, struct hl_err *err)
 			   ? -1
 			   : plan_cwd(scope, err);
 	if (add_mounts(scope, err) != 0 || add_tmpfs(scope, err) != 0 ||
-	    plan_keep(scope, err) != 0 || plan_home(scope, err) != 0 ||
-	    plan_devices(scope, err) != 0)
+	    plan_devices(scope, err) != 0 || plan_keep(scope, err) != 0 ||
+	    plan_home(scope, err) != 0)
 		return -1;
 	sort_places(plan);
 	if (check_places(plan, err) != 0 || plan_protect_policies(scope, err) != 0 ||

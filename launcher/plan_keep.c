@@ -38,12 +38,31 @@ add_place(const struct fs_scope *scope, const char *profile, char digest[HL_SHA2
 	hl_sha256_parts(parts, HL_ARRAY_SIZE(parts), digest);
 }
 
-/* A sandbox on this host has no root of its own that could be kept. */
+/* A sandbox on this host has no root of its own that could be kept; not every container that has is
+ * found again. */
 bool
 plan_can_keep(const struct plan *plan)
 {
 	return control_enforcer(CONTROL_SESSION_LEASE, plan_backend_id(plan), plan) !=
 	       ENFORCER_NONE;
+}
+
+/* On this host that nothing is kept is told; a container has a root, and whoever gives it a name
+ * relies on what is in it. */
+static int
+check_task(const struct fs_scope *scope, const struct policy_value *persist, struct hl_err *err)
+{
+	const struct plan *plan = scope->plan;
+
+	if (persist->number != PLAN_PERSIST_TASK || plan_can_keep(plan) || plan_is_local(plan) ||
+	    !plan_is_enforced(scope->policy) ||
+	    policy_may_degrade(scope->policy, policy_field_key(POLICY_SESSION_PERSIST), NULL))
+		return 0;
+	hl_err_set(err, HLD_20, "session.persist: task has no effect on backend %s: %s",
+	    plan->backend, control_note(CONTROL_SESSION_LEASE, plan_backend_id(plan), plan));
+	err->where = persist->origin.where;
+	return hl_err_help(err, "write session: {persist: session}, leave --name away, or take "
+				"what keeps it from that out of fs.devices");
 }
 
 int
@@ -58,7 +77,7 @@ plan_keep(const struct fs_scope *scope, struct hl_err *err)
 	keep->lease_origin = lease->origin;
 	if (scope->request->name.text == NULL)
 		return 0;
-	if (plan_profile(scope, profile, err) != 0)
+	if (check_task(scope, persist, err) != 0 || plan_profile(scope, profile, err) != 0)
 		return -1;
 	add_place(scope, profile, keep->profile);
 	keep->session = scope->request->name.text;

@@ -242,22 +242,36 @@ take_reuse(struct docker_run *run, const struct docker_created *created, struct 
 }
 
 /* docker says "could not select device driver", podman "unresolvable CDI devices": neither says
- * what is to be done. Always -1. */
-static int
+ * what is to be done. Nor can it be seen whether that is what it was; a disk may be full. */
+static void
 explain_gpus(const struct plan *plan, struct hl_err *err)
 {
 	bool has_gpus = plan->gpus.is_all || plan->gpus.numbers != 0;
 	bool is_podman = docker_dialect(plan)->gpus == DOCKER_DEVICE;
 
-	if (!has_gpus || err->help[0] != '\0' || (err->code != HLB_51 && err->code != HLB_52))
-		return -1;
-	err->where = plan->gpus.origin.where;
-	return hl_err_help(err,
+	if (!has_gpus || (err->code != HLB_51 && err->code != HLB_52))
+		return;
+	hl_err_help(err,
 	    is_podman
-		? "fs.devices asks for graphics processors: see 'nvidia-ctk cdi list' for those "
-		  "that podman knows, or take them out of it"
-		: "fs.devices asks for graphics processors: the engine needs the NVIDIA "
-		  "Container Toolkit for them, or take them out of it");
+		? "if the engine has no driver for the graphics processors of fs.devices: "
+		  "'nvidia-ctk cdi list' tells those that podman knows"
+		: "if the engine has no driver for the graphics processors of fs.devices: it needs "
+		  "the NVIDIA Container Toolkit, or take them out of it");
+}
+
+/* What can be done about a container that was not made or not started, unless that is said. Always
+ * -1. */
+static int
+explain_failure(const struct plan *plan, bool is_reused, struct hl_err *err)
+{
+	if (err->help[0] != '\0')
+		return -1;
+	if (is_reused)
+		return hl_err_help(err,
+		    "'hermes-launch stop %s' gives up what is kept of the session",
+		    plan->keep.session);
+	explain_gpus(plan, err);
+	return -1;
 }
 
 static int
@@ -286,16 +300,13 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 		return -1;
 	run->is_create_asked = true;
 	if (docker_create(&run->early->helper, plan, &facts, &created, err) < 0)
-		return explain_gpus(plan, err);
+		return explain_failure(plan, false, err);
 	take_reuse(run, &created, sandbox);
 	int status = check_warnings(&created.warnings, wanted, err);
 	if (status == 0)
-		status = docker_helper_start_container(&run->early->helper, &pid, err) == 0
-			     ? 0
-			     : explain_gpus(plan, err);
-	if (status < 0 && created.reuse == SANDBOX_REUSED && err->help[0] == '\0')
-		hl_err_help(err, "'hermes-launch stop %s' gives up what is kept of the session",
-		    plan->keep.session);
+		status = docker_helper_start_container(&run->early->helper, &pid, err);
+	if (status < 0)
+		explain_failure(plan, created.reuse == SANDBOX_REUSED, err);
 	if (status == 0)
 		status = docker_read_back(plan, wanted, pid, created.id, err);
 	if (status == 0) {

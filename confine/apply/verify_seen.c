@@ -2,7 +2,9 @@
  * What an engine says it did, looked at from inside: the mounts it made, the control group, the
  * variables that it gave its first process. An engine's own mounts are known by their place and
  * their kind of file system, and may be written at few places only, so that a directory of the host
- * is none of them wherever it is put.
+ * is none of them wherever it is put. Only beside a graphics processor, whose driver's runtime
+ * binds what no policy lists, does a regular file of the host's pass, read-only and below few
+ * directories; and by their names on both sides two sockets, and what is below one directory.
  */
 #include <sys/stat.h>
 
@@ -28,10 +30,11 @@ enum {
 enum own_form {
 	OWN_WHOLE, /* a file system made for this, and so not a directory of one; may be written */
 	OWN_READ_ONLY,
-	OWN_NODE, /* one device and nothing else: whether it may be written says the device */
-	OWN_FILE, /* one regular file; may be written */
-	OWN_PART, /* of a driver: one file or socket, read-only and with no other power */
-	OWN_PARTS /* the same, and directories */
+	OWN_NODE,   /* one device and nothing else: whether it may be written says the device */
+	OWN_FILE,   /* one regular file; may be written */
+	OWN_PART,   /* of a driver: one regular file, read-only and with no other power */
+	OWN_SOCKET, /* the same, and a socket; a mount that is read-only does not stop connect(2) */
+	OWN_PARTS   /* the same, and a regular file or a directory */
 };
 
 struct engines_own {
@@ -39,6 +42,8 @@ struct engines_own {
 	bool is_tree; /* also everything beneath */
 	enum own_form form;
 	const char *kinds; /* of file systems, with a comma around each; NULL = any */
+	/* The end of place: what is mounted must have it too, with what follows. NULL = any. */
+	const char *tail;
 };
 
 /* Kernel files that are covered are so by an empty tmpfs, read-only, or by /dev/null; /proc/sys and
@@ -46,33 +51,42 @@ struct engines_own {
  * writable. An engine that may make no devices binds the host's, those that the policy lists among
  * them. Names in /etc and /run are files of the engine's own. */
 static const struct engines_own own[] = {
-	{ "/proc", false, OWN_WHOLE, ",proc," },
-	{ "/proc", true, OWN_READ_ONLY, ",proc,tmpfs," },
-	{ "/proc", true, OWN_NODE, ",tmpfs,devtmpfs," },
-	{ "/sys", true, OWN_READ_ONLY, ",sysfs,cgroup,cgroup2,tmpfs," },
-	{ "/sys", true, OWN_NODE, ",tmpfs," },
-	{ "/sys/fs/cgroup", false, OWN_WHOLE, ",tmpfs," },
-	{ "/dev", false, OWN_WHOLE, ",tmpfs," },
-	{ "/dev/shm", false, OWN_WHOLE, ",tmpfs," },
-	{ "/dev/pts", false, OWN_WHOLE, ",devpts," },
-	{ "/dev/mqueue", false, OWN_WHOLE, ",mqueue," },
-	{ "/dev", true, OWN_NODE, ",tmpfs,devtmpfs,devpts," },
-	{ "/etc/hostname", false, OWN_FILE, NULL },
-	{ "/etc/hosts", false, OWN_FILE, NULL },
-	{ "/etc/resolv.conf", false, OWN_FILE, NULL },
-	{ "/run/.containerenv", false, OWN_FILE, NULL },
+	{ "/proc", false, OWN_WHOLE, ",proc,", NULL },
+	{ "/proc", true, OWN_READ_ONLY, ",proc,tmpfs,", NULL },
+	{ "/proc", true, OWN_NODE, ",tmpfs,devtmpfs,", NULL },
+	{ "/sys", true, OWN_READ_ONLY, ",sysfs,cgroup,cgroup2,tmpfs,", NULL },
+	{ "/sys", true, OWN_NODE, ",tmpfs,", NULL },
+	{ "/sys/fs/cgroup", false, OWN_WHOLE, ",tmpfs,", NULL },
+	{ "/dev", false, OWN_WHOLE, ",tmpfs,", NULL },
+	{ "/dev/shm", false, OWN_WHOLE, ",tmpfs,", NULL },
+	{ "/dev/pts", false, OWN_WHOLE, ",devpts,", NULL },
+	{ "/dev/mqueue", false, OWN_WHOLE, ",mqueue,", NULL },
+	{ "/dev", true, OWN_NODE, ",tmpfs,devtmpfs,devpts,", NULL },
+	{ "/etc/hostname", false, OWN_FILE, NULL, NULL },
+	{ "/etc/hosts", false, OWN_FILE, NULL, NULL },
+	{ "/etc/resolv.conf", false, OWN_FILE, NULL, NULL },
+	{ "/run/.containerenv", false, OWN_FILE, NULL, NULL },
 };
 
 /* What the runtime of a graphics driver binds of the host's: the driver's libraries, programs and
- * settings, its firmware, and the sockets of its services. Its nodes are below /dev, as any. */
+ * settings, its firmware, and the sockets of its services. Its nodes are below /dev, as any. The
+ * engine, its runtime or a description of theirs may bind other sockets, the engine's own among
+ * them, and other directories: none of those is a driver's. */
 static const struct engines_own drivers[] = {
-	{ "/usr", true, OWN_PART, NULL },
-	{ "/lib", true, OWN_PART, NULL },
-	{ "/lib64", true, OWN_PART, NULL },
-	{ "/etc", true, OWN_PART, NULL },
-	{ "/run", true, OWN_PART, NULL },
-	{ "/lib/firmware", true, OWN_PARTS, NULL },
-	{ "/usr/lib/firmware", true, OWN_PARTS, NULL },
+	{ "/usr", true, OWN_PART, NULL, NULL },
+	{ "/lib", true, OWN_PART, NULL, NULL },
+	{ "/lib64", true, OWN_PART, NULL, NULL },
+	{ "/etc", true, OWN_PART, NULL, NULL },
+	{ "/run/nvidia-persistenced/socket", false, OWN_SOCKET, NULL,
+	    "/nvidia-persistenced/socket" },
+	{ "/run/nvidia-fabricmanager/socket", false, OWN_SOCKET, NULL,
+	    "/nvidia-fabricmanager/socket" },
+	{ "/var/run/nvidia-persistenced/socket", false, OWN_SOCKET, NULL,
+	    "/nvidia-persistenced/socket" },
+	{ "/var/run/nvidia-fabricmanager/socket", false, OWN_SOCKET, NULL,
+	    "/nvidia-fabricmanager/socket" },
+	{ "/lib/firmware/nvidia", true, OWN_PARTS, NULL, "/firmware/nvidia" },
+	{ "/usr/lib/firmware/nvidia", true, OWN_PARTS, NULL, "/firmware/nvidia" },
 };
 
 /* The kind behind the separator: "... - tmpfs tmpfs rw,size=64k". */
@@ -128,14 +142,27 @@ has_form(enum own_form form, const struct verify_mount *mount)
 	}
 	case OWN_FILE:
 		return type_at(mount->place) == S_IFREG;
-	case OWN_PART: {
+	case OWN_PART:
+		return type_at(mount->place) == S_IFREG && is_powerless(mount);
+	case OWN_SOCKET:
+		return type_at(mount->place) == S_IFSOCK && is_powerless(mount);
+	case OWN_PARTS: {
 		mode_t type = type_at(mount->place);
-		return (type == S_IFREG || type == S_IFSOCK) && is_powerless(mount);
+		return (type == S_IFREG || type == S_IFDIR) && is_powerless(mount);
 	}
-	case OWN_PARTS:
-		return is_powerless(mount);
 	}
 	return false;
+}
+
+/* The root is escaped as in the text: of a name with blanks the ends differ. */
+static bool
+has_tail(const struct engines_own *row, const struct verify_mount *mount)
+{
+	if (row->tail == NULL)
+		return true;
+	const char *tail = mount->place + strlen(row->place) - strlen(row->tail);
+	size_t len = strlen(tail), root_len = strlen(mount->root);
+	return root_len >= len && strcmp(mount->root + root_len - len, tail) == 0;
 }
 
 static bool
@@ -147,7 +174,7 @@ is_one_of(const struct engines_own *rows, size_t len, const struct verify_mount 
 		bool is_there = rows[i].is_tree ? apply_is_beneath(mount->place, rows[i].place)
 						: strcmp(mount->place, rows[i].place) == 0;
 		if (is_there && (rows[i].kinds == NULL || is_kind(rows[i].kinds, kind)) &&
-		    has_form(rows[i].form, mount))
+		    has_tail(&rows[i], mount) && has_form(rows[i].form, mount))
 			return true;
 	}
 	return false;

@@ -39,7 +39,7 @@ for policy in "$one" "$two" "$all"; do
 	status_is "an engine that knows no processor starts nothing: $name" 125 run "$policy" -- true
 	like "it is told by its code: $name" "$out" 'HLB-5[12]'
 	like "in the engine's words: $name" "$out" 'unresolvable CDI devices'
-	like "and what is to be done: $name" "$out" 'help: fs.devices asks for .*nvidia-ctk cdi list'
+	like "and what is to be done: $name" "$out" 'help: if the engine has no driver for .* of fs.devices: .*nvidia-ctk cdi list'
 done
 status_is "gpu:none asks for nothing (sibling)" 0 run "$none" -- true
 status_is "nothing is left" 0 docker_none_left
@@ -56,9 +56,9 @@ trap 'docker_down; rm -rf "$TMP" /etc/cdi "$node"' EXIT
 mkdir /etc/cdi
 echo 'the library' >"$TMP/library"
 chmod 644 "$TMP/library"
-# describe PLACE OPTIONS: what two processors lead to from now on
+# describe PLACE OPTIONS [SOURCE]: what two processors lead to from now on
 describe() {
-	local device='{"name":"%s","containerEdits":{"env":["NVIDIA_VISIBLE_DEVICES=void"],"deviceNodes":[{"path":"'$node'"}],"mounts":[{"hostPath":"'$TMP/library'","containerPath":"'$1'","options":['$2',"bind"]}]}}'
+	local device='{"name":"%s","containerEdits":{"env":["NVIDIA_VISIBLE_DEVICES=void"],"deviceNodes":[{"path":"'$node'"}],"mounts":[{"hostPath":"'${3:-$TMP/library}'","containerPath":"'$1'","options":['$2',"bind"]}]}}'
 	# shellcheck disable=SC2059
 	printf '{"cdiVersion":"0.3.0","kind":"nvidia.com/gpu","devices":['"$device,$device"']}' 0 all >/etc/cdi/nvidia.json
 }
@@ -77,8 +77,28 @@ for options in '"rw","nosuid","nodev"' '"ro","nodev"' '"ro","nosuid"'; do
 	status_is "what is mounted with $options is no driver's" 125 run "$one" -- true
 	like "and it is told: $options" "$out" 'not asked for.*HLB-02'
 done
+mkdir "$TMP/nvidia-persistenced"
+for socket in "$TMP/nvidia-persistenced/socket" "$TMP/other.sock"; do
+	python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$socket"
+done
+describe /run/nvidia-persistenced/socket '"ro","nosuid","nodev"' "$TMP/nvidia-persistenced/socket"
+status_is "the socket of a service of the driver's passes" 0 run "$one" -- test -S /run/nvidia-persistenced/socket
+for place in /usr/lib/other.sock /run/other.sock /run/nvidia-persistenced/socket; do
+	describe "$place" '"ro","nosuid","nodev"' "$TMP/other.sock"
+	status_is "another does not: $place" 125 run "$one" -- true
+	like "and it is told: $place" "$out" 'not asked for.*HLB-02'
+done
 describe /work/libhl.so '"ro","nosuid","nodev"'
 status_is "nor is what is mounted elsewhere" 125 run "$one" -- true
 like "which is told" "$out" 'not asked for.*HLB-02'
+kept=$(docker_policy kept <<Y
+level: baseline@1
+process: {user: "0:0", allow_root: true}
+fs: {root: writable, devices: [gpu:0]}
+session: {persist: task}
+Y
+)
+status_is "what would not be found again is not kept" 125 run "$kept" --name a -- true
+like "which is told" "$out" 'session.persist: task has no effect on backend podman.*HLD-20'
 status_is "nothing is left of it" 0 docker_none_left
 done_testing

@@ -340,8 +340,9 @@ test_mounts_of_a_driver(void **state)
 		{ "20 1 8:1 /l /etc/passwd ro,nosuid,relatime - ext4 /dev/vda rw\n", false },
 		{ "20 1 8:1 /l /etc ro,nosuid,nodev,relatime - ext4 /dev/vda rw\n", false },
 		{ "20 1 8:1 /l /usr/bin ro,nosuid,nodev,relatime - ext4 /dev/vda rw\n", false },
-		{ "20 1 8:1 /l /usr/lib/firmware/x ro,nosuid,nodev - ext4 /dev/vda rw\n", true },
-		{ "20 1 8:1 /l /usr/lib/firmware/x rw,nosuid,nodev - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 / /lib/firmware/x ro,nosuid,nodev - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 /root /usr/lib/firmware/x ro,nosuid,nodev - ext4 /dev/vda rw\n", false },
+		{ "20 1 8:1 / /lib/firmware/nvidia/x ro,nosuid,nodev - ext4 /dev/vda rw\n", false },
 		{ "20 1 8:1 /l /usr/none ro,nosuid,nodev - ext4 /dev/vda rw\n", false },
 		{ "20 1 8:1 /l /root/x ro,nosuid,nodev - ext4 /dev/vda rw\n", false },
 	};

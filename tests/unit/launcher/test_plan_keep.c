@@ -84,6 +84,39 @@ test_engines_keep_and_this_host_does_not(void **state)
 	    "backends: [local, podman]\nsession: {persist: session, lease: 2h}\n");
 }
 
+#define TASK "session: {persist: task}\n"
+#define GPUS "fs: {devices: [gpu:0]}\n"
+
+/* A container with a graphics processor would not be found again there: whoever gives a name relies
+ * on what is not. */
+static void
+test_podman_keeps_none_with_a_processor(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char refusal[] = "session.persist: task has no effect on backend podman";
+	static const char nothing[] = "session.persist: task keeps nothing: podman tells";
+
+	assert_planned(fixture, PODMAN TASK GPUS);
+	assert_int_equal(told(fixture, false, nothing), 1);
+	fixture->request.name.text = "n";
+	assert_refused(fixture, PODMAN TASK GPUS, HLD_20, refusal);
+	assert_refused(fixture, PODMAN TASK "fs: {devices: [gpu:all]}\n", HLD_20, refusal);
+	/* without one, a session, docker, and a policy that names it (siblings) */
+	assert_planned(fixture, PODMAN TASK "fs: {devices: [\"gpu:none\"]}\n");
+	assert_true(fixture->plan.keep.is_kept);
+	assert_planned(fixture, PODMAN "session: {persist: session}\n" GPUS);
+	assert_int_equal(told(fixture, true, nothing), 0);
+	assert_planned(fixture, "backends: [docker]\nimage: [\"x:1\"]\n" TASK GPUS);
+	assert_true(fixture->plan.keep.is_kept);
+	assert_planned(fixture, PODMAN TASK GPUS "degrade: {allow: [session.persist]}\n");
+	assert_string_equal(fixture->plan.keep.session, "n");
+	assert_false(fixture->plan.keep.is_kept);
+	assert_int_equal(told(fixture, true, nothing), 1);
+	assert_planned(fixture, "mode: warn\n" PODMAN TASK GPUS);
+	assert_false(fixture->plan.keep.is_kept);
+	assert_int_equal(told(fixture, true, nothing), 1);
+}
+
 static void
 test_podman_has_no_quota(void **state)
 {
@@ -127,6 +160,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_what_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_engines_keep_and_this_host_does_not, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_podman_keeps_none_with_a_processor, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_podman_has_no_quota, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_u59_whose_it_is, setup, teardown),
