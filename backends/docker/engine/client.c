@@ -48,7 +48,8 @@ static const struct command commands[CLIENT_COMMAND_MAX] = {
 	    API_SHORT_MS },
 };
 
-int
+/* The words of that command, and those of more behind them (NULL = none). */
+static int
 client_argv(const struct engine *engine, enum client_command command, const struct hl_strv *more,
     struct hl_strv *ret_argv, struct hl_err *err)
 {

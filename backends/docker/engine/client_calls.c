@@ -17,7 +17,6 @@
 enum {
 	REMOVE_TRIES = 20,
 	LOOK_AT_ONCE = 32, /* containers; so many are an answer that is not too large */
-	ID_LEN = 64
 };
 
 /* The client's words behind ours. Returns -1. */
@@ -115,12 +114,6 @@ identify(struct engine *engine, const char *wanted, struct image_facts *facts, s
 	return status;
 }
 
-static bool
-is_hex(const char *text, size_t len)
-{
-	return len == ID_LEN && strspn(text, "0123456789abcdef") >= ID_LEN;
-}
-
 static int
 look_image(struct engine *engine, const char *image, json_t **ret_object, struct hl_err *err)
 {
@@ -177,15 +170,17 @@ take_lines(const struct hl_buf *out, struct listing *listing, struct hl_err *err
 	while (at < end) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t len = newline != NULL ? (size_t)(newline - at) : (size_t)(end - at);
-		if (len < ID_LEN + 2 || at[ID_LEN] != ' ' || !is_hex(at, ID_LEN))
+		if (len < CONTAINER_ID_LEN + 2 || at[CONTAINER_ID_LEN] != ' ' ||
+		    !inspect_is_id(at, CONTAINER_ID_LEN))
 			return hl_err_set(err, HLB_43,
 			    "the client's list of containers is malformed");
 		const char *key = listing->key;
-		if (key != NULL && ((strlen(key) == ID_LEN && memcmp(at, key, ID_LEN) == 0) ||
-				       has_name(at + ID_LEN + 1, len - ID_LEN - 1, key)))
+		if (key != NULL &&
+		    ((strlen(key) == CONTAINER_ID_LEN && memcmp(at, key, CONTAINER_ID_LEN) == 0) ||
+			has_name(at + CONTAINER_ID_LEN + 1, len - CONTAINER_ID_LEN - 1, key)))
 			listing->is_found = true;
 		if (listing->ids != NULL && listing->ids->len < listing->ids->max)
-			hl_strv_addn(listing->ids, at, ID_LEN);
+			hl_strv_addn(listing->ids, at, CONTAINER_ID_LEN);
 		at += len + (newline != NULL ? 1 : 0);
 	}
 	return 0;
@@ -209,7 +204,7 @@ ask_list(struct engine *engine, struct listing *listing, struct hl_err *err)
 static int
 add_item(json_t *items, const json_t *object)
 {
-	const char *id = inspect_string(object, "Id", ID_LEN);
+	const char *id = inspect_string(object, "Id", CONTAINER_ID_LEN);
 	const char *name = inspect_string(object, "Name", 256);
 	const char *state = inspect_string(object, "State.Status", 32);
 	const char *created = inspect_string(object, "Created", 64);
@@ -276,7 +271,7 @@ list(struct engine *engine, struct hl_err *err)
 static bool
 is_about(const json_t *object, const char *key)
 {
-	const char *id = inspect_string(object, "Id", ID_LEN);
+	const char *id = inspect_string(object, "Id", CONTAINER_ID_LEN);
 	const char *name = inspect_string(object, "Name", 256);
 
 	if (name != NULL && name[0] == '/')
@@ -338,7 +333,7 @@ take_id(const struct client_reply *reply, struct hl_err *err)
 
 	while (len > 0 && (reply->out.data[len - 1] == '\n' || reply->out.data[len - 1] == '\r'))
 		len--;
-	if (!is_hex(reply->out.data, len)) {
+	if (!inspect_is_id(reply->out.data, len)) {
 		hl_err_set(err, HLB_43, "the client does not say the container's id");
 		return NULL;
 	}
@@ -354,7 +349,7 @@ create(struct engine *engine, const struct container_want *want, struct hl_err *
 	struct client_reply reply;
 	json_t *object = NULL;
 
-	if (want->words == NULL) {
+	if (want->words == NULL || want->words->len == 0) {
 		engine->may_exist = false;
 		hl_err_set(err, HLI_02, "a request has no words for a client");
 		return NULL;

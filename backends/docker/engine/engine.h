@@ -255,6 +255,12 @@ int inspect_compare_podman(json_t *asked, const json_t *kept, char part[KEPT_PAR
     struct hl_err *err) HL_MUST_CHECK;
 /* Takes members away; one that is absent is as good. */
 void inspect_drop(json_t *object, const char *const *names, size_t len);
+enum {
+	CONTAINER_ID_LEN = 64
+};
+
+/* Whether it is a container's id, whole. */
+bool inspect_is_id(const char *text, size_t len);
 /* Whether that value says no more than nothing. */
 bool inspect_is_nothing(const json_t *value);
 /* Whether both have the same, arrays in any order, and kept perhaps more members. */
@@ -310,9 +316,6 @@ struct client_reply {
 	char words[ENGINE_TEXT_MAX]; /* of its standard error, safe */
 };
 
-/* The words of that command, and those of more behind them (NULL = none). */
-int client_argv(const struct engine *engine, enum client_command command,
-    const struct hl_strv *more, struct hl_strv *ret_argv, struct hl_err *err) HL_MUST_CHECK;
 /* Runs it once and waits for its end. -1: it could not be started, was too slow, or said too much;
  * a status of its own is not a failure here. The caller releases out. */
 int client_call(struct engine *engine, enum client_command command, const struct hl_strv *more,
@@ -359,7 +362,8 @@ void container_nap(void);
 
 struct container_want {
 	const char *name, *body;
-	const struct hl_strv *words; /* the same for a client, behind "create"; NULL = for none */
+	const struct hl_strv
+	    *words; /* the same for a client, behind "create"; none = NULL or empty */
 };
 
 int container_create(struct engine *engine, const struct container_want *want,
