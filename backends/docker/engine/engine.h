@@ -113,6 +113,7 @@ struct dialect {
 	size_t twin_len;
 	enum twin_how twin_rest; /* members of an inspection that have no row */
 	const char *client_mark; /* what "version" of its client has, and no other's */
+	const char *component;   /* by which it names itself to a client of any */
 };
 
 /* A client of the engine, a program that is started for each operation. */
@@ -247,6 +248,8 @@ unsigned api_minor(const char *text);
 /* dialect.c: by what the version of a client has, NULL = none that we know; by its name, docker's
  * when it is none of them. */
 const struct dialect *dialect_of_client(const json_t *version);
+/* The same of the engine behind it. */
+const struct dialect *dialect_of_server(const json_t *version);
 const struct dialect *dialect_named(const char *name);
 /* By the Server header, "Libpod/4.3.1 (linux)"; NULL = none that we know. */
 const struct dialect *dialect_find(const char *server);
@@ -310,10 +313,15 @@ enum client_command {
 	CLIENT_COMMAND_MAX
 };
 
+enum {
+	CLIENT_SAID_MAX = 2 * 1024
+};
+
 struct client_reply {
 	int status; /* of its exit; -1 = a signal ended it */
 	struct hl_buf out;
-	char words[ENGINE_TEXT_MAX]; /* of its standard error, safe */
+	char said[CLIENT_SAID_MAX];  /* its standard error as it is, up to a zero */
+	char words[ENGINE_TEXT_MAX]; /* the same, safe */
 };
 
 /* Runs it once and waits for its end. -1: it could not be started, was too slow, or said too much;
