@@ -1,6 +1,6 @@
 /*
  * hl-engine and a client of an engine, beside a run: which containers there are, what it says at a
- * create that succeeds, and which client a second request is for.
+ * create that succeeds, which client a second request is for, and what is kept of an answer.
  */
 #include "tests/unit/backends/client_scene.h"
 
@@ -94,6 +94,49 @@ test_warnings(void **state)
 }
 
 /* ------------------------------------------------------------------------------------------------
+ * What is kept of an answer
+ */
+
+/* A trial has a run of its own and no digest, and so another specification. */
+static const char for_trials[] =
+    "create) : >made; echo " ID "\n"
+    " printf '%s\\n' \"$@\" | sed -n 's/.*hermes-launch.run=//p' >run\n"
+    " printf '%s\\n' \"$@\" | sed -n 's/.*hermes-launch.spec=//p' >spec;;\n"
+    "inspect) of=created\n"
+    " [ ! -e started ] || of=running\n"
+    " [ ! -e ended ] || of=ended\n"
+    " sed \"s/01ARZ3NDEKTSV4RRFFQ69G5FAV/$(cat run)/g; s/,.dev.hermes-launch.image[^,}]*//g\n"
+    "  s/\\(hermes-launch.spec...\\)[0-9a-f]*/\\1$(cat spec)/g\" $of.json;;\n";
+
+static size_t
+trials(struct fixture *f)
+{
+	struct control_gaps gaps = { 0 };
+
+	put_client(f, for_trials);
+	memset(&f->err, 0, sizeof(f->err));
+	if (backend_docker.probe(&f->plan, &gaps, &f->err) != 0)
+		fail_msg("%s", f->err.msg);
+	return times_told(f, "create ");
+}
+
+static void
+test_kept_by_the_socket(void **state)
+{
+	struct fixture *f = *state;
+
+	f->plan.limits[PLAN_LIMIT_PIDS] = (struct plan_number){ .has = true, .value = 64 };
+	put_file(f, "engine.sock", "", 0600);
+	assert_int_equal(trials(f), 1);
+	assert_int_equal(trials(f), 0);
+	/* Without a socket of its own nothing says which engine it was. */
+	f->plan.endpoint = f->client;
+	f->plan.is_endpoint_program = true;
+	assert_int_equal(trials(f), 1);
+	assert_int_equal(trials(f), 1);
+}
+
+/* ------------------------------------------------------------------------------------------------
  * Which client
  */
 static void
@@ -123,6 +166,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_sweeps),
 		CASE(test_warnings),
+		CASE(test_kept_by_the_socket),
 		CASE(test_opened_again),
 	};
 
