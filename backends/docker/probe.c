@@ -116,7 +116,10 @@ cache_path(const struct plan *plan, const struct docker_opened *opened)
 	struct stat st;
 
 	docker_owner_here(here);
-	/* What cannot be told from another engine, or another boot, is asked each time. */
+	/* What cannot be told from another engine, or another boot, is asked each time: a client
+	 * without a socket of ours stays the same whatever it speaks to. */
+	if (plan->client != NULL && plan->is_endpoint_program)
+		return NULL;
 	if (stat(plan->endpoint, &st) != 0 || here[strlen(here) - 1] == ':')
 		return NULL;
 	hl_buf_init(&key, KEY_MAX);

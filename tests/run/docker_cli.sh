@@ -39,8 +39,8 @@ none_left() {
 	if wait_until 20 docker_none_left; then pass "$1: no container is left"; else fail "$1: no container is left" "$(docker_ours)"; fi
 	if wait_until 20 no_client; then pass "$1: no client is left"; else fail "$1: no client is left" "$(clients)"; fi
 }
-# The client that has a container's streams: not the tests' own.
-clients() { pgrep -f "^$client start --attach"; }
+# The client that has a container's streams, be it one in the place of the host's: not the tests' own.
+clients() { pgrep -f "^(/bin/sh )?($client|$TMP/bin/real) start --attach"; }
 no_client() { ! clients >/dev/null; }
 
 # --- which

@@ -48,7 +48,8 @@ static const struct command commands[CLIENT_COMMAND_MAX] = {
 	    API_SHORT_MS },
 };
 
-int
+/* The words of that command, and those of more behind them (NULL = none). */
+static int
 client_argv(const struct engine *engine, enum client_command command, const struct hl_strv *more,
     struct hl_strv *ret_argv, struct hl_err *err)
 {
@@ -74,8 +75,11 @@ client_open(struct engine *engine, const char *program, const char *socket,
 {
 	struct client *client = &engine->client;
 
-	if (client->program != NULL)
-		return 0;
+	/* Another one, or the same that is another by now: not while it has a container's streams.
+	 */
+	if (client->pid != 0)
+		return hl_err_set(err, HLI_02, "a request came out of order");
+	client_done(engine);
 	client->file = program_settle(program, shown);
 	if (client->file == NULL) {
 		hl_err_set(err, HLB_68, "the client '%s' is not there, or not at a safe place",
@@ -154,13 +158,13 @@ reap(struct process *process, bool is_forced)
 }
 
 static void
-read_words(int log, char words[ENGINE_TEXT_MAX])
+read_words(int log, struct client_reply *reply)
 {
-	char text[ENGINE_TEXT_MAX];
-	ssize_t n = pread(log, text, sizeof(text), 0);
+	ssize_t n = pread(log, reply->said, sizeof(reply->said) - 1, 0);
 
 	/* Behind what was written there are zeros. */
-	api_safe_text(text, n > 0 ? strnlen(text, (size_t)n) : 0, words);
+	reply->said[n > 0 ? n : 0] = '\0';
+	api_safe_text(reply->said, strlen(reply->said), reply->words);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -238,7 +242,7 @@ call(const struct engine *engine, char *const *argv, int timeout_ms, struct clie
 	process.out = from;
 	status = hear(engine, &process, timeout_ms, reply, err);
 	reply->status = reap(&process, status < 0);
-	read_words(log, reply->words);
+	read_words(log, reply);
 	return status;
 }
 

@@ -1,7 +1,8 @@
 /*
  * hl-engine, by a client: what is done with an engine and a container, each by a command. Only its
  * exit status and its JSON say how it went, and where a status may mean two things another command
- * is asked; the words of its errors are for the user and decide nothing.
+ * is asked; the words of its errors are for the user and decide nothing. Those of a create that
+ * succeeds are the engine's warnings, which can refuse a run and never allow one.
  */
 #include <sys/socket.h>
 
@@ -17,7 +18,6 @@
 enum {
 	REMOVE_TRIES = 20,
 	LOOK_AT_ONCE = 32, /* containers; so many are an answer that is not too large */
-	ID_LEN = 64
 };
 
 /* The client's words behind ours. Returns -1. */
@@ -69,7 +69,9 @@ take_version(struct engine *engine, const json_t *object, const char *wanted,
 {
 	const json_t *own = json_object_get(object, "Client");
 	const json_t *server = json_object_get(object, "Server");
-	const struct dialect *found = dialect_of_client(own);
+	/* docker's client speaks to podman's engine as well, and says which it met. */
+	const struct dialect *behind = dialect_of_server(server);
+	const struct dialect *found = behind != NULL ? behind : dialect_of_client(own);
 	const char *version = inspect_string(json_is_object(server) ? server : own, "Version", 64);
 	const char *api = inspect_string(server, "ApiVersion", 16);
 	char safe[ENGINE_TEXT_MAX];
@@ -85,7 +87,8 @@ take_version(struct engine *engine, const json_t *object, const char *wanted,
 	api_safe_text(version, strlen(version), safe);
 	snprintf(facts->engine, sizeof(facts->engine), "%s %.64s", engine->dialect->name, safe);
 	if (wanted[0] != '\0' && strcmp(engine->dialect->name, wanted) != 0) {
-		hl_err_set(err, HLB_66, "the client '%s' is %s, not %s", engine->client.program,
+		hl_err_set(err, HLB_66, "the %s '%s' is %s, not %s",
+		    behind != NULL ? "engine behind the client" : "client", engine->client.program,
 		    facts->engine, wanted);
 		return hl_err_help(err, "name backend '%s' for it", engine->dialect->name);
 	}
@@ -115,12 +118,6 @@ identify(struct engine *engine, const char *wanted, struct image_facts *facts, s
 	return status;
 }
 
-static bool
-is_hex(const char *text, size_t len)
-{
-	return len == ID_LEN && strspn(text, "0123456789abcdef") >= ID_LEN;
-}
-
 static int
 look_image(struct engine *engine, const char *image, json_t **ret_object, struct hl_err *err)
 {
@@ -130,10 +127,13 @@ look_image(struct engine *engine, const char *image, json_t **ret_object, struct
 	if (call_one(engine, CLIENT_LOOK_IMAGE, image, &reply, err) < 0)
 		return -1;
 	if (reply.status != 0) {
+		/* An engine that is gone has not said that the image is. */
+		struct image_facts ignored = { 0 };
 		char what[ENGINE_TEXT_MAX];
 		snprintf(what, sizeof(what), "image '%.200s' is not on the engine", image);
-		refused(&reply, err, HLB_45, what);
-		found = 0;
+		found = identify(engine, engine->dialect->name, &ignored, err);
+		if (found == 0)
+			refused(&reply, err, HLB_45, what);
 	} else {
 		*ret_object = take_only(&reply, "image", err);
 		found = *ret_object != NULL ? 1 : -1;
@@ -177,15 +177,17 @@ take_lines(const struct hl_buf *out, struct listing *listing, struct hl_err *err
 	while (at < end) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t len = newline != NULL ? (size_t)(newline - at) : (size_t)(end - at);
-		if (len < ID_LEN + 2 || at[ID_LEN] != ' ' || !is_hex(at, ID_LEN))
+		if (len < CONTAINER_ID_LEN + 1 || at[CONTAINER_ID_LEN] != ' ' ||
+		    !inspect_is_id(at, CONTAINER_ID_LEN))
 			return hl_err_set(err, HLB_43,
 			    "the client's list of containers is malformed");
 		const char *key = listing->key;
-		if (key != NULL && ((strlen(key) == ID_LEN && memcmp(at, key, ID_LEN) == 0) ||
-				       has_name(at + ID_LEN + 1, len - ID_LEN - 1, key)))
+		if (key != NULL &&
+		    ((strlen(key) == CONTAINER_ID_LEN && memcmp(at, key, CONTAINER_ID_LEN) == 0) ||
+			has_name(at + CONTAINER_ID_LEN + 1, len - CONTAINER_ID_LEN - 1, key)))
 			listing->is_found = true;
 		if (listing->ids != NULL && listing->ids->len < listing->ids->max)
-			hl_strv_addn(listing->ids, at, ID_LEN);
+			hl_strv_addn(listing->ids, at, CONTAINER_ID_LEN);
 		at += len + (newline != NULL ? 1 : 0);
 	}
 	return 0;
@@ -209,13 +211,14 @@ ask_list(struct engine *engine, struct listing *listing, struct hl_err *err)
 static int
 add_item(json_t *items, const json_t *object)
 {
-	const char *id = inspect_string(object, "Id", ID_LEN);
+	const char *id = inspect_string(object, "Id", CONTAINER_ID_LEN);
 	const char *name = inspect_string(object, "Name", 256);
 	const char *state = inspect_string(object, "State.Status", 32);
 	const char *created = inspect_string(object, "Created", 64);
 	json_t *labels = json_object_get(json_object_get(object, "Config"), "Labels");
 
-	if (id == NULL || name == NULL || !json_is_object(labels))
+	/* One without a name is not ours. */
+	if (id == NULL || name == NULL || name[0] == '\0' || !json_is_object(labels))
 		return 0;
 	return json_array_append_new(items,
 	    json_pack("{s:s, s:[o], s:O, s:s, s:I}", "Id", id, "Names",
@@ -224,7 +227,35 @@ add_item(json_t *items, const json_t *object)
 		created != NULL ? (json_int_t)kept_time(created) : (json_int_t)0));
 }
 
-/* Of those that are gone meanwhile nothing is said, and the status is another. */
+static bool
+has_item(const json_t *list, const char *id)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *of = inspect_string(json_array_get(list, i), "Id", CONTAINER_ID_LEN);
+		if (of != NULL && strcmp(of, id) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Of those that are gone meanwhile nothing is said, and of all when the engine is: the status is
+ * the same. So it is asked again which there are. */
+static int
+check_rest(struct engine *engine, const struct hl_strv *ids, const json_t *list, struct hl_err *err)
+{
+	for (size_t i = 0; i < ids->len; i++) {
+		struct listing listing = { .key = ids->v[i] };
+		if (has_item(list, ids->v[i]))
+			continue;
+		if (ask_list(engine, &listing, err) < 0)
+			return -1;
+		if (listing.is_found)
+			return hl_err_set(err, HLB_43, "the client says nothing of container '%s'",
+			    ids->v[i]);
+	}
+	return 0;
+}
+
 static int
 add_some(struct engine *engine, const struct hl_strv *ids, json_t *items, struct hl_err *err)
 {
@@ -236,6 +267,8 @@ add_some(struct engine *engine, const struct hl_strv *ids, json_t *items, struct
 	int status = json_is_array(list) ? 0 : -1;
 	if (list != NULL && status < 0)
 		hl_err_set(err, HLB_43, "the client's answer (containers) is no list");
+	if (status == 0)
+		status = check_rest(engine, ids, list, err);
 	for (size_t i = 0; status == 0 && i < json_array_size(list); i++)
 		if (add_item(items, json_array_get(list, i)) < 0)
 			status = hl_err_oom(err);
@@ -276,7 +309,7 @@ list(struct engine *engine, struct hl_err *err)
 static bool
 is_about(const json_t *object, const char *key)
 {
-	const char *id = inspect_string(object, "Id", ID_LEN);
+	const char *id = inspect_string(object, "Id", CONTAINER_ID_LEN);
 	const char *name = inspect_string(object, "Name", 256);
 
 	if (name != NULL && name[0] == '/')
@@ -330,7 +363,26 @@ may_be_ours(struct engine *engine, const struct container_want *want)
 	return is_ours;
 }
 
-/* The id, which is all that it prints. */
+/* What it says of a container that it made are the engine's warnings, a line each: as the API has
+ * them, so that what judges those reads one after the other. */
+static int
+add_warnings(json_t *object, const char *said)
+{
+	json_t *list = json_array();
+	int status = json_object_set_new(object, "Warnings", list);
+
+	while (status == 0 && *said != '\0') {
+		size_t len = strcspn(said, "\n");
+		char safe[ENGINE_TEXT_MAX];
+		api_safe_text(said, len, safe);
+		if (safe[0] != '\0')
+			status = json_array_append_new(list, json_string(safe));
+		said += len + (said[len] == '\n' ? 1 : 0);
+	}
+	return status;
+}
+
+/* The id, which is all that it prints on its standard output. */
 static json_t *
 take_id(const struct client_reply *reply, struct hl_err *err)
 {
@@ -338,14 +390,16 @@ take_id(const struct client_reply *reply, struct hl_err *err)
 
 	while (len > 0 && (reply->out.data[len - 1] == '\n' || reply->out.data[len - 1] == '\r'))
 		len--;
-	if (!is_hex(reply->out.data, len)) {
+	if (!inspect_is_id(reply->out.data, len)) {
 		hl_err_set(err, HLB_43, "the client does not say the container's id");
 		return NULL;
 	}
 	json_t *object = json_pack("{s:s%}", "Id", reply->out.data, len);
-	if (object == NULL)
-		hl_err_oom(err);
-	return object;
+	if (object != NULL && add_warnings(object, reply->said) == 0)
+		return object;
+	json_decref(object);
+	hl_err_oom(err);
+	return NULL;
 }
 
 static json_t *
@@ -354,7 +408,7 @@ create(struct engine *engine, const struct container_want *want, struct hl_err *
 	struct client_reply reply;
 	json_t *object = NULL;
 
-	if (want->words == NULL) {
+	if (want->words == NULL || want->words->len == 0) {
 		engine->may_exist = false;
 		hl_err_set(err, HLI_02, "a request has no words for a client");
 		return NULL;

@@ -18,12 +18,6 @@ enum {
 	STATE_TRIES = 20 /* times CONTAINER_NAP_MS */
 };
 
-static bool
-is_id(const char *text)
-{
-	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
-}
-
 static void
 take_warnings(const json_t *object, struct hl_strv *warnings)
 {
@@ -70,7 +64,7 @@ take_created(struct engine *engine, const json_t *object, struct hl_strv *warnin
 {
 	const char *id = inspect_string(object, "Id", 64);
 
-	if (id == NULL || !is_id(id))
+	if (id == NULL || !inspect_is_id(id, strlen(id)))
 		return hl_err_set(err, HLB_43, "the engine does not say the container's id");
 	snprintf(engine->container, sizeof(engine->container), "%s", id);
 	take_warnings(object, warnings);

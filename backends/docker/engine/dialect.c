@@ -83,6 +83,7 @@ static const struct dialect dialects[] = {
 	    .twin_len = HL_ARRAY_SIZE(docker_twin),
 	    .twin_rest = TWIN_SKIP,
 	    .client_mark = "ApiVersion",
+	    .component = "Engine",
 	},
 	{
 	    .name = "podman",
@@ -101,6 +102,7 @@ static const struct dialect dialects[] = {
 	    .twin_len = HL_ARRAY_SIZE(podman_twin),
 	    .twin_rest = TWIN_EQUAL,
 	    .client_mark = "APIVersion",
+	    .component = "Podman Engine",
 	},
 };
 
@@ -119,6 +121,20 @@ dialect_of_client(const json_t *version)
 	for (size_t i = 0; i < HL_ARRAY_SIZE(dialects); i++)
 		if (json_object_get(version, dialects[i].client_mark) != NULL)
 			return &dialects[i];
+	return NULL;
+}
+
+const struct dialect *
+dialect_of_server(const json_t *version)
+{
+	const json_t *parts = json_object_get(version, "Components");
+
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		const char *name = inspect_string(json_array_get(parts, i), "Name", 64);
+		for (size_t d = 0; name != NULL && d < HL_ARRAY_SIZE(dialects); d++)
+			if (strcmp(name, dialects[d].component) == 0)
+				return &dialects[d];
+	}
 	return NULL;
 }
 

@@ -113,6 +113,7 @@ struct dialect {
 	size_t twin_len;
 	enum twin_how twin_rest; /* members of an inspection that have no row */
 	const char *client_mark; /* what "version" of its client has, and no other's */
+	const char *component;   /* by which it names itself to a client of any */
 };
 
 /* A client of the engine, a program that is started for each operation. */
@@ -247,6 +248,8 @@ unsigned api_minor(const char *text);
 /* dialect.c: by what the version of a client has, NULL = none that we know; by its name, docker's
  * when it is none of them. */
 const struct dialect *dialect_of_client(const json_t *version);
+/* The same of the engine behind it. */
+const struct dialect *dialect_of_server(const json_t *version);
 const struct dialect *dialect_named(const char *name);
 /* By the Server header, "Libpod/4.3.1 (linux)"; NULL = none that we know. */
 const struct dialect *dialect_find(const char *server);
@@ -255,6 +258,12 @@ int inspect_compare_podman(json_t *asked, const json_t *kept, char part[KEPT_PAR
     struct hl_err *err) HL_MUST_CHECK;
 /* Takes members away; one that is absent is as good. */
 void inspect_drop(json_t *object, const char *const *names, size_t len);
+enum {
+	CONTAINER_ID_LEN = 64
+};
+
+/* Whether it is a container's id, whole. */
+bool inspect_is_id(const char *text, size_t len);
 /* Whether that value says no more than nothing. */
 bool inspect_is_nothing(const json_t *value);
 /* Whether both have the same, arrays in any order, and kept perhaps more members. */
@@ -304,15 +313,17 @@ enum client_command {
 	CLIENT_COMMAND_MAX
 };
 
+enum {
+	CLIENT_SAID_MAX = 2 * 1024
+};
+
 struct client_reply {
 	int status; /* of its exit; -1 = a signal ended it */
 	struct hl_buf out;
-	char words[ENGINE_TEXT_MAX]; /* of its standard error, safe */
+	char said[CLIENT_SAID_MAX];  /* its standard error as it is, up to a zero */
+	char words[ENGINE_TEXT_MAX]; /* the same, safe */
 };
 
-/* The words of that command, and those of more behind them (NULL = none). */
-int client_argv(const struct engine *engine, enum client_command command,
-    const struct hl_strv *more, struct hl_strv *ret_argv, struct hl_err *err) HL_MUST_CHECK;
 /* Runs it once and waits for its end. -1: it could not be started, was too slow, or said too much;
  * a status of its own is not a failure here. The caller releases out. */
 int client_call(struct engine *engine, enum client_command command, const struct hl_strv *more,
@@ -359,7 +370,8 @@ void container_nap(void);
 
 struct container_want {
 	const char *name, *body;
-	const struct hl_strv *words; /* the same for a client, behind "create"; NULL = for none */
+	const struct hl_strv
+	    *words; /* the same for a client, behind "create"; none = NULL or empty */
 };
 
 int container_create(struct engine *engine, const struct container_want *want,

@@ -67,6 +67,17 @@ inspect_string(const json_t *object, const char *path, size_t max)
 }
 
 bool
+inspect_is_id(const char *text, size_t len)
+{
+	if (len != CONTAINER_ID_LEN)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')))
+			return false;
+	return true;
+}
+
+bool
 inspect_bool(const json_t *object, const char *path)
 {
 	return json_is_true(inspect_member(object, path));

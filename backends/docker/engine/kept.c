@@ -231,7 +231,7 @@ take_id(struct finding *finding, struct hl_err *err)
 {
 	const char *id = inspect_string(finding->kept, "Id", 64);
 
-	if (id == NULL || strlen(id) != 64 || strspn(id, "0123456789abcdef") != 64)
+	if (id == NULL || !inspect_is_id(id, strlen(id)))
 		return hl_err_set(err, HLB_43, "the engine does not say the container's id");
 	snprintf(finding->id, sizeof(finding->id), "%s", id);
 	return 0;
