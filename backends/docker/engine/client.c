@@ -151,6 +151,8 @@ reap(struct process *process, bool is_forced)
 	process->pidfd = -1;
 	if (!is_over)
 		return -1;
+	/* What it left in its group goes with it; until it is waited for, the number is its own. */
+	(void)kill(-process->pid, SIGKILL);
 	while (waitpid(process->pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -1;

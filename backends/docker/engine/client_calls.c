@@ -500,7 +500,8 @@ remove_by(struct engine *engine, const char *key, bool is_forced, struct hl_err 
 	if (call_one(engine, is_forced ? CLIENT_REMOVE : CLIENT_REMOVE_ENDED, key, &reply, err) < 0)
 		return hl_err_wrap(err, "container '%s' may be left", key);
 	hl_buf_done(&reply.out);
-	for (int i = 0; reply.status != 0 && i < REMOVE_TRIES; i++) {
+	/* Also behind a good status: it is the list that says that nothing is left. */
+	for (int i = 0; i < REMOVE_TRIES; i++) {
 		struct listing listing = { .key = key };
 		status = ask_list(engine, &listing, err);
 		if (status < 0)

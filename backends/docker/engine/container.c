@@ -39,6 +39,17 @@ container_look(struct engine *engine, const char *key, long *ret_status, struct 
 	return engine->transport->look(engine, key, ret_status, err);
 }
 
+/* By the label that says of which run it is. */
+static bool
+is_of_run(const struct engine *engine, const json_t *asked, const json_t *kept)
+{
+	const json_t *want = json_object_get(asked, engine->dialect->labels);
+	const json_t *have = inspect_member(kept, "Config.Labels");
+
+	return json_equal(json_object_get(want, DOCKER_LABEL_RUN),
+		   json_object_get(have, DOCKER_LABEL_RUN)) == 1;
+}
+
 /* What the engine really keeps, against what it was asked. */
 static int
 compare(struct engine *engine, const char *body, struct hl_err *err)
@@ -51,7 +62,9 @@ compare(struct engine *engine, const char *body, struct hl_err *err)
 	if (asked == NULL)
 		return hl_err_set(err, HLI_02, "the request for the engine is not JSON");
 	json_t *kept = container_look(engine, engine->container, &http, err);
-	if (kept != NULL)
+	if (kept != NULL && !is_of_run(engine, asked, kept))
+		hl_err_set(err, HLB_53, "the engine tells the id of another container than ours");
+	else if (kept != NULL)
 		status = engine->dialect->compare(asked, kept, part, err);
 	json_decref(asked);
 	json_decref(kept);
@@ -81,7 +94,11 @@ container_create(struct engine *engine, const struct container_want *want,
 	json_t *reply = engine->transport->create(engine, want, err);
 	int status = reply != NULL ? take_created(engine, reply, ret_warnings, err) : -1;
 	json_decref(reply);
-	return status == 0 ? compare(engine, want->body, err) : -1;
+	if (status == 0 && compare(engine, want->body, err) == 0)
+		return 0;
+	/* An id that was only told can be anybody's container: the name is ours. */
+	snprintf(engine->container, sizeof(engine->container), "%s", want->name);
+	return -1;
 }
 
 static uint32_t

@@ -192,11 +192,11 @@ static const struct usual usual[] = {
 	{ "/_ping", "200 OK", "OK" },
 	{ "/images/", "200 OK",
 	    "{\"Id\":\"" IMAGE "\",\"RepoDigests\":[],\"Config\":{\"Env\":[\"A=b\"]}}" },
+	{ "DELETE ", "204 No Content", "" },
 	{ "-01ARZ3NDEKTSV4RRFFQ69G5FA", "201 Created", "{\"Id\":\"" TWIN "\",\"Warnings\":[]}" },
 	{ "/containers/create", "201 Created", "{\"Id\":\"" ID "\",\"Warnings\":[]}" },
 	{ "/start", "204 No Content", "" },
 	{ "/kill", "204 No Content", "" },
-	{ "DELETE ", "204 No Content", "" },
 };
 
 /* The head at once, the rest when the container would have ended, beside other requests. */

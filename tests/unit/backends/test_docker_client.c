@@ -113,6 +113,7 @@ static const struct bad_end bad_ends[] = {
 	{ "a client that ends before the container", "start) : >started; printf hi; exit 0;;\n",
 	    "HLB-54", 2 },
 	{ "a container that cannot be removed", "rm) echo busy >&2; exit 1;;\n", "HLB-56", 2 },
+	{ "a removal that removes nothing", "rm) exit 0;;\n", "HLB-56", 2 },
 	{ "one that is gone already", "rm) rm made; exit 1;;\n", NULL, 2 },
 	{ "more errors than anybody reads",
 	    "start) : >started; printf hi; head -c 9999999 /dev/zero >&2; cat >/dev/null; : >ended;;\n",
@@ -191,19 +192,19 @@ test_words_and_variables(void **state)
 	assert_int_equal(times_told(f, "start --attach --interactive " ID " \n"), 1);
 	assert_int_equal(times_told(f, "rm --force --volumes " ID " \n"), 1);
 	snprintf(socket, sizeof(socket), "DOCKER_HOST=unix://%s\n", f->socket);
-	assert_int_equal(times_told(f, socket), 8);
-	assert_int_equal(times_told(f, "DOCKER_CONFIG=/proc/none\n"), 8);
+	assert_int_equal(times_told(f, socket), 9);
+	assert_int_equal(times_told(f, "DOCKER_CONFIG=/proc/none\n"), 9);
 	assert_int_equal(times_told(f, "DOCKER_CONTEXT="), 0);
 	read_log(f, &log);
 	assert_null(strstr(log.data, "S3CRET"));
-	/* And no other: eight commands, two lines each, and what an account has. */
+	/* And no other: nine commands, two lines each, and what an account has. */
 	size_t variables = 0;
 	for (const char *at = log.data; (at = strchr(at, '\n')) != NULL; at++)
 		variables++;
-	assert_int_equal(variables % 8, 0);
-	assert_int_equal(variables / 8 - 1, times_told(f, "PATH=") / 8 +
-						times_told(f, "HOME=") / 8 +
-						times_told(f, "XDG_RUNTIME_DIR=") / 8 + 2);
+	assert_int_equal(variables % 9, 0);
+	assert_int_equal(variables / 9 - 1, times_told(f, "PATH=") / 9 +
+						times_told(f, "HOME=") / 9 +
+						times_told(f, "XDG_RUNTIME_DIR=") / 9 + 2);
 }
 
 static void

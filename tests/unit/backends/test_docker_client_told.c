@@ -33,7 +33,7 @@ static const struct sweep_case sweeps[] = {
 	    "inspect) echo '[]'; exit 1;;\n",
 	    "HLB-43", 0 },
 	{ "another one that has no name",
-	    "ps) echo '" OTHER " '; echo '" ID " " NAME "';;\n"
+	    "ps) echo '" OTHER " '; [ ! -e made ] || echo '" ID " " NAME "';;\n"
 	    "inspect) " OF_THE_DEAD " | { [ $# -gt 4 ] && sed 's/^\\[/[{\"Id\":\"" OTHER
 	    "\",\"Name\":\"\",\"Config\":{\"Labels\":{}}},/' || cat; };;\n",
 	    NULL, 1 },
@@ -159,11 +159,29 @@ test_opened_again(void **state)
 	docker_helper_end(&helper);
 }
 
+/* What is only told to be ours is not removed. */
+static void
+test_the_id_of_anothers_container(void **state)
+{
+	struct fixture *f = *state;
+	struct sandbox sandbox;
+
+	put_client(f, "create) : >made; echo '" OTHER "';;\n"
+		      "inspect) echo '[{\"Id\":\"" OTHER
+		      "\",\"Name\":\"/theirs\",\"Config\":{\"Labels\":{}}}]';;\n");
+	assert_int_equal(start(f, &sandbox), -1);
+	check_code(f, "the id of another's", "HLB-53");
+	assert_int_equal(times_told(f, "rm --force --volumes " OTHER), 0);
+	assert_int_equal(times_told(f, "rm --force --volumes " NAME), 1);
+	assert_false(is_there(f, "made"));
+}
+
 int
 main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		CASE(test_the_id_of_anothers_container),
 		CASE(test_sweeps),
 		CASE(test_warnings),
 		CASE(test_kept_by_the_socket),
