@@ -141,8 +141,8 @@ int plan_tmpfs_add(struct plan *plan, struct plan_tmpfs *tmpfs, struct hl_err *e
 const struct plan_mount *plan_mount_at(const struct plan *plan, const char *path);
 int plan_workdir(struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 int plan_home(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
-/* Whether the sandbox is shared, and stays (plan_keep.c), after the devices. A name where the policy
- * wants a container kept that cannot be is refused. */
+/* Whether the sandbox is shared, and stays (plan_keep.c), after the devices. A name where the
+ * policy wants a container kept that cannot be is refused. */
 int plan_keep(const struct fs_scope *scope, struct hl_err *err) HL_MUST_CHECK;
 /* Whether the plan's backend can keep this sandbox. */
 bool plan_can_keep(const struct plan *plan);
