@@ -272,7 +272,6 @@ is "a socket in its place is asked (sibling)" $? 69
 like "and answers nothing" "$out" "was-a-socket"
 rm "$TMP/was-a-socket"
 # Nor can one be asked that is not there, and it may keep a container of the name.
-run --name gone -c true || fail "a session of that name"
 out=$(as root timeout 30 "$LAUNCH" stop gone 2>&1)
 is "stop with an engine that was used from here and is gone" $? 69
 like "says what may be kept" "$out" "was-a-socket.*may keep a container of session 'gone'.*HLB-40"
