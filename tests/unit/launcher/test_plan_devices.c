@@ -348,51 +348,29 @@ static const struct {
 	const char *path;
 	unsigned major, minor;
 } gpu_nodes[] = {
-	{ "/dev/nvidia61", 195, 61 },
-	{ "/dev/nvidia62", 195, 62 },
-	{ "/dev/nvidiactl", 195, 255 },
-	{ "/dev/nvidia-uvm", 511, 0 },
-	{ "/dev/nvidia-other", 511, 9 },
-	{ "/dev/dri/renderD190", 226, 190 },
-	{ "/dev/dri/card61", 226, 61 },
-	{ "/dev/kfd", 510, 0 },
+	{ "/dev/nvidia61", 195, 61 }, { "/dev/nvidia62", 195, 62 }, { "/dev/nvidiactl", 195, 255 },
+	{ "/dev/nvidia-uvm", 511, 0 }, { "/dev/nvidia-other", 511, 9 },
+	{ "/dev/dri/renderD190", 226, 190 }, { "/dev/dri/card61", 226, 61 }, { "/dev/kfd", 510, 0 },
+	{ "/dev/tty", 5, 0 }, /* which the plan asks for the terminal of the caller */
 };
 
+/* A /dev of the test's own, so that it is the same where the host has graphics processors. */
 static void
-remove_gpus(bool has_made_dir)
-{
-	for (size_t i = 0; i < HL_ARRAY_SIZE(gpu_nodes); i++)
-		unlink(gpu_nodes[i].path);
-	if (has_made_dir)
-		rmdir("/dev/dri");
-}
-
-/* Skips where the host has any of them: then they are not the test's to make and to remove. */
-static bool
 make_gpus(void)
 {
-	static const char *const there[] = { "/dev/nvidia0", "/dev/dri/renderD128",
-		"/dev/nvidiactl", "/dev/kfd" };
-
-	for (size_t i = 0; i < HL_ARRAY_SIZE(there); i++) {
-		if (access(there[i], F_OK) != 0)
-			continue;
-		print_message("# SKIP this host has graphics processors\n");
-		skip();
-	}
-	bool has_made_dir = mkdir("/dev/dri", 0755) == 0;
-	if (!has_made_dir && errno != EEXIST)
+	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("none", "/dev", "tmpfs", 0, "mode=0755") != 0)
 		skip_without_nodes();
-	for (size_t i = 0; i < HL_ARRAY_SIZE(gpu_nodes); i++) {
-		if (mknod(gpu_nodes[i].path, S_IFCHR | 0666,
-			makedev(gpu_nodes[i].major, gpu_nodes[i].minor)) == 0)
-			continue;
-		int saved = errno;
-		remove_gpus(has_made_dir);
-		errno = saved;
-		skip_without_nodes();
-	}
-	return has_made_dir;
+	bool is_made = mkdir("/dev/dri", 0755) == 0;
+	for (size_t i = 0; is_made && i < HL_ARRAY_SIZE(gpu_nodes); i++)
+		is_made = mknod(gpu_nodes[i].path, S_IFCHR | 0666,
+			      makedev(gpu_nodes[i].major, gpu_nodes[i].minor)) == 0;
+	if (is_made)
+		return;
+	int saved = errno;
+	(void)umount2("/dev", MNT_DETACH);
+	errno = saved;
+	skip_without_nodes();
 }
 
 static const struct {
@@ -416,8 +394,8 @@ static void
 test_gpus_of_this_host(void **state)
 {
 	struct fixture *fixture = *state;
-	bool has_made_dir = make_gpus();
 
+	make_gpus();
 	for (size_t i = 0; i < HL_ARRAY_SIZE(gpu_cases); i++) {
 		char text[256], given[512] = "";
 		snprintf(text, sizeof(text), "fs: {devices: [%s]}\n", gpu_cases[i].list);
@@ -432,7 +410,7 @@ test_gpus_of_this_host(void **state)
 					  fixture->err.help[0] != '\0';
 		if (is_right && fixture->plan.gpus.numbers == 0 && !fixture->plan.gpus.is_all)
 			continue;
-		remove_gpus(has_made_dir);
+		assert_int_equal(umount2("/dev", MNT_DETACH), 0);
 		fail_msg("%s: %d %s %s", gpu_cases[i].list, status, given, fixture->err.msg);
 	}
 	int status = plan_of(fixture, "fs: {deny: [/dev/nvidiactl], devices: [gpu:61]}\n");
@@ -442,7 +420,7 @@ test_gpus_of_this_host(void **state)
 	enum hl_code code_on_engine = fixture->err.code;
 	int other = plan_of(fixture,
 	    "backends: [docker]\nfs: {deny: [/dev/nvidia61], devices: [gpu:62]}\n");
-	remove_gpus(has_made_dir);
+	assert_int_equal(umount2("/dev", MNT_DETACH), 0);
 	assert_int_equal(status, -1);
 	assert_int_equal(code, HLC_72);
 	assert_int_equal(on_engine, -1);
