@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "backends/docker/engine/engine.h"
+#include "tests/unit/backends/quoted_json.h"
 
 #include "base/banned.h"
 
@@ -42,21 +43,6 @@ static const char kept_text[] =
     "'MemorySwap':1048576,'PidsLimit':64,'ShmSize':8388608,'SecurityOpt':['no-new-privileges'],"
     "'Tmpfs':{'/tmp':'rw,nosuid,size=1024'},'Privileged':false,'PidMode':'private','UTSMode':"
     "'private','UsernsMode':''}}";
-
-/* Text in which ' stands for ". */
-static json_t *
-read_json(const char *text)
-{
-	char copy[4096];
-	size_t len = strlen(text);
-
-	assert_true(len < sizeof(copy));
-	for (size_t i = 0; i <= len; i++)
-		copy[i] = text[i] == '\'' ? '"' : text[i];
-	json_t *value = json_loads(copy, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-	assert_non_null(value);
-	return value;
-}
 
 /* path is set to value, or taken out where value is "". */
 static int

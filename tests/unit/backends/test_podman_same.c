@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "backends/docker/engine/engine.h"
+#include "tests/unit/backends/quoted_json.h"
 
 #include "base/banned.h"
 
@@ -51,21 +52,6 @@ static const char kept_text[] =
     "'CAP_KILL'],'Devices':[],'Memory':0,'PidsLimit':4096,'Privileged':false,'SecurityOpt':["
     "'no-new-privileges'],'Ulimits':[{'Name':'RLIMIT_NPROC','Hard':8,'Soft':8},{'Name':"
     "'RLIMIT_CORE','Hard':1,'Soft':1}],'Tmpfs':{'/tmp':'rw,nosuid'}}}";
-
-/* Text in which ' stands for ". */
-static json_t *
-read_json(const char *text)
-{
-	char copy[4096];
-	size_t len = strlen(text);
-
-	assert_true(len < sizeof(copy));
-	for (size_t i = 0; i <= len; i++)
-		copy[i] = text[i] == '\'' ? '"' : text[i];
-	json_t *value = json_loads(copy, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-	assert_non_null(value);
-	return value;
-}
 
 /* path of the kept one is set to value, or taken out where value is "". */
 static void
