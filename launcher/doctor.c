@@ -309,7 +309,10 @@ add_needs(struct doctor *doctor, struct run *run, struct hl_err *err)
 		snprintf(row->detail, sizeof(row->detail), "%.190s%s", gap->reason,
 		    gap->may_degrade ? " (the policy can do without)" : "");
 		row->is_needed = !gap->may_degrade && plan_is_enforced(run->policy);
-		row->mend = "mend the row above, or let the policy say degrade: {allow: [...]}";
+		row->mend =
+		    gap->mend != NULL
+			? gap->mend
+			: "mend the row above, or let the policy say degrade: {allow: [...]}";
 	}
 	return 0;
 }

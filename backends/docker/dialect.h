@@ -30,6 +30,7 @@ struct docker_dialect {
 	size_t fixed_len;
 	bool has_tmpfs_owner;       /* a tmpfs takes uid= and gid= */
 	const char *tmpfs;          /* further options of each, "" = none */
+	bool can_keep_id;           /* without root: the caller's ids as they are */
 	enum docker_option_id gpus; /* by which graphics processors are asked for */
 	/* Its inspection tells all that a container can be made with: one that was kept is known by
 	 * that. Else its id has to be that of one that we made, too. */

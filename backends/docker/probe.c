@@ -27,6 +27,7 @@
 #include "backends/docker/helper.h"
 #include "backends/docker/lower.h"
 #include "backends/docker/prepare.h"
+#include "backends/docker/rootless.h"
 #include "backends/docker/settings.h"
 #include "backends/docker/start.h"
 
@@ -303,11 +304,24 @@ has_gap(const struct outcome *outcome)
 	return false;
 }
 
-static bool
-has_probed_limit(const struct plan *plan)
+/* Known without an engine. */
+static void
+note_rootless(struct outcome *outcome, const struct plan *plan)
 {
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
-		if (plan->limits[probed[i].limit].has)
+		const char *reason = docker_rootless_lacks(plan, probed[i].limit);
+		if (reason != NULL)
+			note(outcome, 1U << probed[i].limit, plan, reason);
+	}
+}
+
+/* The resource limit of processes is set by whoever starts one, and is nothing of the engine's. */
+static bool
+has_probed_limit(const struct plan *plan, const struct outcome *outcome)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		bool is_tried = probed[i].limit != PLAN_LIMIT_PIDS || !docker_pids_by_nproc(plan);
+		if (plan->limits[probed[i].limit].has && is_tried && outcome->reasons[i][0] == '\0')
 			return true;
 	}
 	return false;
@@ -353,15 +367,17 @@ docker_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_e
 	if (plan->client != NULL)
 		note(&outcome, 1U << PLAN_LIMIT_DISK, plan,
 		    "a client does not tell whether the storage driver has quotas");
-	if (!has_probed_limit(plan))
-		return 0;
-	if (find_outcome(plan, &outcome, err) < 0)
+	note_rootless(&outcome, plan);
+	if (has_probed_limit(plan, &outcome) && find_outcome(plan, &outcome, err) < 0)
 		return -1;
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		const struct plan_number *number = &plan->limits[probed[i].limit];
-		if (outcome.reasons[i][0] != '\0')
-			control_gaps_add(ret_gaps, docker_limit_control(probed[i].limit),
-			    number->may_degrade, outcome.reasons[i]);
+		if (outcome.reasons[i][0] == '\0')
+			continue;
+		control_gaps_add(ret_gaps, docker_limit_control(probed[i].limit),
+		    number->may_degrade, outcome.reasons[i]);
+		ret_gaps->items[ret_gaps->len - 1].mend =
+		    docker_rootless_mend(plan, probed[i].limit);
 	}
 	return 0;
 }
