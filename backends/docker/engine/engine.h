@@ -99,7 +99,8 @@ struct dialect {
 	/* Members of what create is asked; name is "" where it is a part of the path alone. */
 	const char *labels, *image, *body_name;
 	/* Of the call that waits for the container's end, and whether it is made before the start:
-	 * an engine that looks from time to time would miss a container that is quick. */
+	 * an engine that looks from time to time would miss a container that is quick. That one is
+	 * asked when the streams have ended. */
 	const char *condition;
 	bool waits_first;
 	const char *at_once; /* of a forced removal: podman asks first, by a signal, for 10 s */
