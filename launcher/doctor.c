@@ -284,6 +284,7 @@ look_at_engines(struct doctor *doctor, const struct host *host)
 		    doctor_add(doctor, "engine podman (program)", DOCTOR_OK);
 		snprintf(program->detail, sizeof(program->detail), "%.100s is started for each run",
 		    engine_program());
+		doctor_look_at_rootless(doctor, host);
 	}
 	if (doctor->len != before)
 		return;

@@ -206,7 +206,7 @@ docker_expect(const struct docker_settings *settings, const struct plan *plan,
 		confinement->flags |= CONFINE_NO_NEW_PRIVS;
 	if (!has_groups && (confinement->flags & CONFINE_SEEN_IDENTITY) != 0)
 		confinement->flags |= CONFINE_SEEN_GROUPS;
-	if (docker_keeps_id(plan) && confinement->uid == plan->uid &&
+	if (plan_keeps_id(plan) && confinement->uid == plan->uid &&
 	    (confinement->flags & CONFINE_SEEN_IDENTITY) != 0)
 		confinement->flags |= CONFINE_SEEN_KEPT_ID;
 	expect_env(settings, lowered);

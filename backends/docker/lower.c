@@ -165,7 +165,7 @@ add_user(struct docker_settings *settings, const struct plan *plan)
 		return;
 	snprintf(text, sizeof(text), "%u:%u", plan->uid, plan->gid);
 	docker_settings_add(settings, DOCKER_USER, text, &plan->user_origin);
-	if (docker_keeps_id(plan))
+	if (plan_keeps_id(plan))
 		docker_settings_add(settings, DOCKER_USERNS, DOCKER_KEEP_ID, &plan->user_origin);
 }
 
@@ -318,7 +318,8 @@ add_limits(struct docker_settings *settings, const struct plan *plan,
 		add_number(settings, DOCKER_SHM_SIZE, "",
 		    number->value < SHM_SMALLEST ? SHM_SMALLEST : number->value, &number->origin);
 	if ((number = wanted(plan, facts, PLAN_LIMIT_FILES)) != NULL)
-		add_number(settings, DOCKER_ULIMIT, "nofile", number->value, &number->origin);
+		add_number(settings, DOCKER_ULIMIT, "nofile",
+		    docker_rlimit_within(plan, "nofile", number->value), &number->origin);
 	add_number(settings, DOCKER_ULIMIT, "core", 1, &built_in);
 	if ((number = wanted(plan, facts, PLAN_LIMIT_DISK)) != NULL)
 		add_disk(settings, number);

@@ -292,6 +292,9 @@ add_fixed_gaps(const struct plan *plan, struct control_gaps *gaps)
 	if (plan->network == PLAN_NETWORK_PROXY)
 		control_gaps_add(gaps, CONTROL_NETWORK, false,
 		    "there is no egress proxy in this version");
+	const char *refusal = docker_rootless_refuses(plan);
+	if (refusal != NULL)
+		control_gaps_add(gaps, CONTROL_NETWORK, false, refusal);
 }
 
 static bool

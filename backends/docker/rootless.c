@@ -52,7 +52,7 @@ engine_owner(const char *path, uint32_t *ret_uid)
 }
 
 bool
-docker_keeps_id(const struct plan *plan)
+plan_keeps_id(const struct plan *plan)
 {
 	return plan->is_rootless && docker_dialect(plan)->can_keep_id &&
 	       plan->user_kind == PLAN_USER_CALLER && plan->uid == plan->engine_uid;
@@ -78,10 +78,12 @@ has_no_groups(const struct plan *plan)
 	return plan->is_rootless && plan->is_endpoint_program && !has_unified_groups();
 }
 
+/* The kernel counts by user and namespace (Linux 5.14): all that is in the container, as long as
+ * nobody in it can become another user. */
 bool
 docker_pids_by_nproc(const struct plan *plan)
 {
-	return has_no_groups(plan) && docker_keeps_id(plan) && confine_nproc_is_per_namespace();
+	return plan_keeps_id(plan) && plan->no_new_privs && confine_nproc_is_per_namespace();
 }
 
 const char *
@@ -100,11 +102,32 @@ docker_rootless_mend(const struct plan *plan, enum plan_limit limit)
 {
 	if (!plan->is_rootless || limit == PLAN_LIMIT_DISK)
 		return NULL;
-	if (has_no_groups(plan))
+	if (!has_unified_groups())
 		return "boot with systemd.unified_cgroup_hierarchy=1, or name the socket of an engine of "
 		       "root's by docker.endpoint";
 	return "have the account's control group given to it (Delegate= of user@.service, and a login "
 	       "session), or name the socket of an engine of root's by docker.endpoint";
+}
+
+const char *
+docker_rootless_refuses(const struct plan *plan)
+{
+	if (!plan->is_rootless || plan->network != PLAN_NETWORK_HOST ||
+	    !docker_dialect(plan)->host_network_binds_sys)
+		return NULL;
+	return "without root podman puts the host's own /sys in for it, with all that is mounted there";
+}
+
+/* podman 4 wants a range also where one id would do. It goes by the engine's words, for a person.
+ */
+void
+docker_explain_ids(const struct plan *plan, struct hl_err *err)
+{
+	if (plan->is_rootless && strstr(err->msg, "/etc/subuid") != NULL)
+		hl_err_help(err,
+		    "give the engine's account a range of ids, as root: usermod --add-subuids "
+		    "100000-165535 --add-subgids 100000-165535 ACCOUNT; then, as the account: podman "
+		    "system migrate");
 }
 
 /* A limit above the account's own cannot be set without root, and is one already. An engine that is

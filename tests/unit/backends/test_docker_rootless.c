@@ -114,20 +114,20 @@ test_ids_are_kept_for_the_caller_alone(void **state)
 	struct fixture *f = *state;
 
 	make_rootless(f);
-	assert_true(docker_keeps_id(&f->plan));
+	assert_true(plan_keeps_id(&f->plan));
 	f->plan.user_kind = PLAN_USER_NUMERIC;
-	assert_false(docker_keeps_id(&f->plan));
+	assert_false(plan_keeps_id(&f->plan));
 	f->plan.user_kind = PLAN_USER_IMAGE;
-	assert_false(docker_keeps_id(&f->plan));
+	assert_false(plan_keeps_id(&f->plan));
 	f->plan.user_kind = PLAN_USER_CALLER;
 	f->plan.engine_uid = 1001; /* somebody else's */
-	assert_false(docker_keeps_id(&f->plan));
+	assert_false(plan_keeps_id(&f->plan));
 	f->plan.engine_uid = 1000;
 	f->plan.is_rootless = false;
-	assert_false(docker_keeps_id(&f->plan));
+	assert_false(plan_keeps_id(&f->plan));
 	f->plan.is_rootless = true;
 	f->plan.backend = "docker"; /* which cannot */
-	assert_false(docker_keeps_id(&f->plan));
+	assert_false(plan_keeps_id(&f->plan));
 }
 
 static void
@@ -156,7 +156,6 @@ test_a_socket_is_asked_what_it_can(void **state)
 
 	make_rootless(f);
 	assert_null(docker_rootless_lacks(&f->plan, PLAN_LIMIT_MEMORY));
-	assert_false(docker_pids_by_nproc(&f->plan));
 	assert_non_null(docker_rootless_mend(&f->plan, PLAN_LIMIT_MEMORY));
 	assert_null(docker_rootless_mend(&f->plan, PLAN_LIMIT_DISK));
 	f->plan.is_rootless = false;
@@ -180,9 +179,31 @@ test_a_program_has_what_this_host_gives(void **state)
 	bool is_nproc = docker_pids_by_nproc(&f->plan);
 	assert_int_equal(lacks && !is_nproc,
 	    docker_rootless_lacks(&f->plan, PLAN_LIMIT_PIDS) != NULL);
+	if (is_nproc) {
+		f->plan.no_new_privs =
+		    false; /* somebody may become another user, who is not counted */
+		assert_false(docker_pids_by_nproc(&f->plan));
+		f->plan.no_new_privs = true;
+	}
 	f->plan.user_kind = PLAN_USER_NUMERIC; /* nothing counts by container then */
 	assert_false(docker_pids_by_nproc(&f->plan));
 	assert_int_equal(lacks, docker_rootless_lacks(&f->plan, PLAN_LIMIT_PIDS) != NULL);
+}
+
+static void
+test_the_host_s_network_is_not_podman_s_to_give(void **state)
+{
+	struct fixture *f = *state;
+
+	make_rootless(f);
+	assert_null(docker_rootless_refuses(&f->plan));
+	f->plan.network = PLAN_NETWORK_HOST;
+	assert_non_null(docker_rootless_refuses(&f->plan));
+	f->plan.is_rootless = false; /* root's own gives it */
+	assert_null(docker_rootless_refuses(&f->plan));
+	f->plan.is_rootless = true;
+	f->plan.backend = "docker";
+	assert_null(docker_rootless_refuses(&f->plan));
 }
 
 static void
@@ -218,6 +239,7 @@ main(void)
 		CASE(test_kept_ids_are_looked_at_inside),
 		CASE(test_a_socket_is_asked_what_it_can),
 		CASE(test_a_program_has_what_this_host_gives),
+		CASE(test_the_host_s_network_is_not_podman_s_to_give),
 		CASE(test_defaults_are_no_higher_than_the_caller_s),
 	};
 
