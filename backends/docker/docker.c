@@ -272,7 +272,7 @@ explain_failure(const struct plan *plan, bool is_reused, struct hl_err *err)
 		    "'hermes-launch stop %s' gives up what is kept of the session",
 		    plan->keep.session);
 	explain_gpus(plan, err);
-	docker_explain_ids(plan, err);
+	docker_explain_rootless(plan, err);
 	return -1;
 }
 

@@ -121,9 +121,16 @@ docker_rootless_refuses(const struct plan *plan)
 /* podman 4 wants a range also where one id would do. It goes by the engine's words, for a person.
  */
 void
-docker_explain_ids(const struct plan *plan, struct hl_err *err)
+docker_explain_rootless(const struct plan *plan, struct hl_err *err)
 {
-	if (plan->is_rootless && strstr(err->msg, "/etc/subuid") != NULL)
+	if (!plan->is_rootless || (err->code != HLB_51 && err->code != HLB_52))
+		return;
+	if (plan->engine_uid != geteuid())
+		hl_err_help(err,
+		    "the engine is user %u's, who cannot read what is yours (the state directory): "
+		    "call hermes-launch as that user, or name another engine",
+		    plan->engine_uid);
+	else if (strstr(err->msg, "/etc/subuid") != NULL)
 		hl_err_help(err,
 		    "give the engine's account a range of ids, as root: usermod --add-subuids "
 		    "100000-165535 --add-subgids 100000-165535 ACCOUNT; then, as the account: podman "

@@ -14,8 +14,8 @@ const char *docker_rootless_lacks(const struct plan *plan, enum plan_limit limit
 const char *docker_rootless_mend(const struct plan *plan, enum plan_limit limit);
 /* Why the engine cannot give the plan's network; NULL = it can. Static. */
 const char *docker_rootless_refuses(const struct plan *plan);
-/* What can be done where the engine says that the account has no ids to give; nothing otherwise. */
-void docker_explain_ids(const struct plan *plan, struct hl_err *err);
+/* What can be done where it cannot make the container, where that is known. */
+void docker_explain_rootless(const struct plan *plan, struct hl_err *err);
 /* The value of a resource limit, no higher than may be. */
 uint64_t docker_rlimit_within(const struct plan *plan, const char *name, uint64_t wanted);
 /* Where a policy runs the command as the caller: is the first process of the container that, as
