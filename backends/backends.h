@@ -531,8 +531,8 @@ const char *engine_program(void);
  * it was used as a socket, is never started. */
 bool engine_is_program(const char *endpoint);
 
-/* The container gets a user namespace in which the caller's ids are themselves: where an engine runs
- * without root as the caller, and the policy runs the command as them. */
+/* The container gets a user namespace in which the caller's ids are themselves: where an engine
+ * runs without root as the caller, and the policy runs the command as them. */
 bool plan_keeps_id(const struct plan *plan);
 /* Who the engine behind a socket is, by who listens there (unix(7), SO_PEERCRED). false: nobody
  * does, or it is one that has no number here. */

@@ -371,8 +371,11 @@ docker_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_e
 		note(&outcome, 1U << PLAN_LIMIT_DISK, plan,
 		    "a client does not tell whether the storage driver has quotas");
 	note_rootless(&outcome, plan);
-	if (has_probed_limit(plan, &outcome) && find_outcome(plan, &outcome, err) < 0)
+	if (has_probed_limit(plan, &outcome) && find_outcome(plan, &outcome, err) < 0) {
+		if (err->help[0] == '\0')
+			docker_explain_rootless(plan, err);
 		return -1;
+	}
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		const struct plan_number *number = &plan->limits[probed[i].limit];
 		if (outcome.reasons[i][0] == '\0')

@@ -40,6 +40,7 @@ for file in passwd group subuid subgid; do
 done
 echo "$account:x:$uid:$uid::$home:/bin/sh" >>/etc/passwd
 echo "$account:x:$uid:" >>/etc/group
+echo "$account-more:x:$((uid + 1)):$account" >>/etc/group
 lend "$account:$lent:$lent_len"
 mount -t tmpfs -o mode=755 none /run/user
 mkdir -p "$home/.config/containers" "$state" "$work" "$runtime"
@@ -151,6 +152,12 @@ is "U53 it reads what is the caller's alone" "$(run -- cat mine)" mine
 echo roots >"$work/roots"
 chmod 600 "$work/roots"
 status_is "and nothing else" 1 run -- cat roots
+echo groups >"$work/groups"
+chown "0:$((uid + 1))" "$work/groups"
+chmod 640 "$work/groups"
+is "what a group of the account's may read" "$(me cat groups)" groups
+status_is "is not for the command" 1 run -- cat groups
+is "nor is the group" "$(run -- id -G)" "$uid"
 status_is "U53 podman does otherwise unless it is told (sibling)" 1 cli run --rm --network none --user "$uid:$uid" \
 	-v "$work:/work" hl-test:1 touch /work/not-made
 like "U53 which an ordinary program tells so" "$out" 'Permission denied'
@@ -238,7 +245,7 @@ status_is "a time that is over" 124 run --timeout 1s -- sleep 60
 ends "timed out"
 begin
 # Fields of stat(5) behind the name: utime and stime are the 12th and the 13th.
-spent() { cat $(services | sed 's|.*|/proc/&/stat|') 2>/dev/null | sed 's/.*) //' | awk '{ n += $12 + $13 } END { print n + 0 }'; }
+spent() { services | sed 's|.*|/proc/&/stat|' | xargs cat 2>/dev/null | sed 's/.*) //' | awk '{ n += $12 + $13 } END { print n + 0 }'; }
 before=$(spent)
 sleep 2
 after=$(spent)
@@ -266,7 +273,7 @@ printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"cd /
 printf '%s\n' '{"jsonrpc":"2.0","id":2,"method":"exec","params":{"command":"pwd; echo $WHERE; id -u"}}' \
 	'{"jsonrpc":"2.0","id":3,"method":"close","params":{"wait":true}}' >"$TMP/two"
 out=$({ cat "$TMP/one"; sleep 4; cat "$TMP/two"; } | me "$LAUNCH" session -q --policy "$base" 2>&1)
-like "a session keeps its state from call to call" "$out" "\"/tmp[^\"]*here[^\"]*$uid[^\"]*\""
+like "a session keeps its state from call to call" "$out" "\"/tmp[^\"]*here[^\"]*${uid}[^\"]*\""
 is "U53 its files are the caller's" "$(owner said)" "$uid:$uid"
 ends "a session"
 kept=$(a_policy kept 'fs: {root: writable}' 'session: {persist: task, reuse: identical, lease: 1h}')
