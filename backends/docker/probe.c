@@ -249,6 +249,17 @@ run_trial(const struct plan *trial, const struct docker_opened *opened, struct o
 	return status;
 }
 
+/* A runtime that may not write a control group says so at the end of a long text. */
+static void
+note_refusal(struct outcome *outcome, const struct plan *plan, const char *said)
+{
+	char reason[4 * REASON_MAX];
+
+	snprintf(reason, sizeof(reason), "%s%s",
+	    plan->is_rootless ? "an engine without root got no control group for it: " : "", said);
+	note(outcome, docker_limits_named(said), plan, reason);
+}
+
 /* Each refusal takes at least one limit away, so this ends. */
 static int
 try_limits(const struct plan *plan, const struct docker_opened *opened, struct outcome *outcome,
@@ -267,7 +278,7 @@ try_limits(const struct plan *plan, const struct docker_opened *opened, struct o
 		if (err->code != HLB_51 && err->code != HLB_52 && err->code != HLB_53)
 			return -1;
 		struct outcome before = *outcome;
-		note(outcome, docker_limits_named(err->msg), &trial, err->msg);
+		note_refusal(outcome, &trial, err->msg);
 		if (memcmp(&before, outcome, sizeof(before)) == 0)
 			return -1;
 	}
