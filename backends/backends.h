@@ -235,6 +235,10 @@ struct plan {
 	struct hl_strv registry_shown; /* what the command can write: no such program is there */
 	char *endpoint; /* absolute path of the engine's unix socket, or of the engine itself */
 	bool is_endpoint_program; /* started as a service for this run, and ended with it */
+	/* The engine runs without root, as that user: in a container root is them, and who else is
+	 * in it are ids that are only lent to them (subuid(5)). */
+	bool is_rootless;
+	uint32_t engine_uid;
 	/* Of docker.client: cli, the program that the engine is asked by; NULL = its API is used.
 	 * With no socket named for it, it is the endpoint. */
 	const char *client;
@@ -458,6 +462,7 @@ struct control_gap {
 	enum control control;
 	char reason[200];
 	bool may_degrade;
+	const char *mend; /* static; NULL = what the control has by itself */
 };
 
 enum {
@@ -525,6 +530,13 @@ const char *engine_program(void);
 /* An endpoint that is such a program. It goes by its place: what else an endpoint has become, since
  * it was used as a socket, is never started. */
 bool engine_is_program(const char *endpoint);
+
+/* The container gets a user namespace in which the caller's ids are themselves: where an engine
+ * runs without root as the caller, and the policy runs the command as them. */
+bool plan_keeps_id(const struct plan *plan);
+/* Who the engine behind a socket is, by who listens there (unix(7), SO_PEERCRED). false: nobody
+ * does, or it is one that has no number here. */
+bool engine_owner(const char *socket, uint32_t *ret_uid);
 
 /* docker's client, where docker.client: cli asks for one. */
 const char *engine_client(void);

@@ -18,7 +18,8 @@ enum {
 		      CONFINE_HOSTNAME | CONFINE_CGROUP_NS | CONFINE_SEEN_IDENTITY |
 		      CONFINE_SEEN_CAPS | CONFINE_SEEN_SECCOMP | CONFINE_SEEN_MOUNTS |
 		      CONFINE_SEEN_LIMITS | CONFINE_SEEN_ENV | CONFINE_SEEN_GROUPS |
-		      CONFINE_NO_TCP | CONFINE_SEEN_DRIVER,
+		      CONFINE_NO_TCP | CONFINE_SEEN_DRIVER | CONFINE_SEEN_KEPT_ID |
+		      CONFINE_SEEN_NPROC,
 	OP_FLAGS_KNOWN = CONFINE_OP_RDONLY | CONFINE_OP_NOEXEC | CONFINE_OP_RECURSIVE |
 			 CONFINE_OP_FILE | CONFINE_OP_OPTIONAL | CONFINE_OP_SUBSET |
 			 CONFINE_OP_DEVICE,
@@ -92,6 +93,10 @@ scalars_fault(const struct confinement *confinement)
 		return "mounts are made or looked at, not both";
 	if ((flags & CONFINE_SEEN_DRIVER) != 0 && (flags & CONFINE_SEEN_MOUNTS) == 0)
 		return "a driver's mounts are among those that are looked at";
+	if ((flags & CONFINE_SEEN_KEPT_ID) != 0 && (flags & CONFINE_SEEN_IDENTITY) == 0)
+		return "whose an id is outside is asked of one that is known inside";
+	if ((flags & CONFINE_SEEN_NPROC) != 0 && confinement->seen_pids == 0)
+		return "a resource limit that is looked at has a value";
 	if ((flags & CONFINE_NO_TCP) != 0 && (flags & CONFINE_LANDLOCK) == 0)
 		return "TCP is refused by Landlock only";
 	if ((flags & CONFINE_HOSTNAME) != 0 &&

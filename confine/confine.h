@@ -58,7 +58,11 @@ enum confine_flags {
 	CONFINE_SEEN_ENV = 1 << 16,      /* the first process has no other variable than these */
 	CONFINE_SEEN_GROUPS = 1 << 17,   /* no supplementary group but gid */
 	CONFINE_SEEN_DRIVER = 1 << 18,   /* with SEEN_MOUNTS: and a graphics driver's files */
-	CONFINE_NO_TCP = 1 << 13,        /* with LANDLOCK: no TCP bind or connect, from ABI 4 on */
+	/* A user namespace in which uid:gid are whoever is root one namespace up: the owner of an
+	 * engine that runs without root. */
+	CONFINE_SEEN_KEPT_ID = 1 << 19,
+	CONFINE_SEEN_NPROC = 1 << 20, /* seen_pids is a resource limit, not a control group's */
+	CONFINE_NO_TCP = 1 << 13,     /* with LANDLOCK: no TCP bind or connect, from ABI 4 on */
 };
 
 enum confine_step {
@@ -172,6 +176,9 @@ enum {
  * pids.max; memory.max, or memory.limit_in_bytes of version 1; cpu.max, or cpu.cfs_quota_us and
  * behind it cpu.cfs_period_us. */
 bool confine_limit_is(enum confine_limit limit, const char *text, uint64_t wanted);
+/* What that user or group is one user namespace up, by the text of uid_map or gid_map. false: it is
+ * not in it, or that is no such text. */
+bool confine_id_outside(const char *map, uint32_t id, uint32_t *ret_outside);
 
 /* ------------------------------------------------------------------------------------------------
  * Host half

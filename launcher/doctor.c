@@ -284,6 +284,7 @@ look_at_engines(struct doctor *doctor, const struct host *host)
 		    doctor_add(doctor, "engine podman (program)", DOCTOR_OK);
 		snprintf(program->detail, sizeof(program->detail), "%.100s is started for each run",
 		    engine_program());
+		doctor_look_at_rootless(doctor, host);
 	}
 	if (doctor->len != before)
 		return;
@@ -309,7 +310,10 @@ add_needs(struct doctor *doctor, struct run *run, struct hl_err *err)
 		snprintf(row->detail, sizeof(row->detail), "%.190s%s", gap->reason,
 		    gap->may_degrade ? " (the policy can do without)" : "");
 		row->is_needed = !gap->may_degrade && plan_is_enforced(run->policy);
-		row->mend = "mend the row above, or let the policy say degrade: {allow: [...]}";
+		row->mend =
+		    gap->mend != NULL
+			? gap->mend
+			: "mend the row above, or let the policy say degrade: {allow: [...]}";
 	}
 	return 0;
 }

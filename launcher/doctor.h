@@ -33,6 +33,8 @@ struct doctor {
 };
 
 struct doctor_row *doctor_add(struct doctor *doctor, const char *check, enum doctor_state state);
+/* doctor_rootless.c: what an ordinary caller's podman needs. */
+void doctor_look_at_rootless(struct doctor *doctor, const struct host *host);
 int doctor_tell(const struct doctor *doctor, bool is_json, struct hl_err *err) HL_MUST_CHECK;
 
 #endif

@@ -229,6 +229,11 @@ text_engine(const struct plan *plan, struct hl_buf *out)
 	line(out, "client", plan->client != NULL ? plan->client : "the engine's API",
 	    &plan->client_origin);
 	line(out, "endpoint", plan->endpoint, &plan->endpoint_origin);
+	if (plan->is_rootless) {
+		char owner[64];
+		snprintf(owner, sizeof(owner), "user %u, without root", plan->engine_uid);
+		line(out, "runs as", owner, NULL);
+	}
 	line(out, "image", plan->image != NULL ? plan->image : "none named", &plan->image_origin);
 	line(out, "digest", plan->image_digest ? "required" : "not required", &plan->digest_origin);
 	line(out, "pull", policy_field_words(POLICY_IMAGE_PULL)[plan->pull], &plan->pull_origin);

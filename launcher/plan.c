@@ -100,6 +100,18 @@ plan_limits(const struct policy *policy, struct plan *plan)
  * The engine
  */
 
+/* A client that is told no socket does not say which engine it speaks to. */
+static void
+plan_engine_owner(const struct host *host, struct plan *plan)
+{
+	bool is_known = plan->is_endpoint_program ? plan->client == NULL
+						  : engine_owner(plan->endpoint, &plan->engine_uid);
+
+	if (plan->is_endpoint_program)
+		plan->engine_uid = host->uid;
+	plan->is_rootless = is_known && plan->engine_uid != 0;
+}
+
 static int
 plan_endpoint(const struct policy *policy, const struct host *host, struct plan *plan,
     struct hl_err *err)
@@ -140,7 +152,10 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 	}
 	plan->is_endpoint_program = is_program;
 	plan->endpoint = strdup(path);
-	return plan->endpoint != NULL ? 0 : hl_err_oom(err);
+	if (plan->endpoint == NULL)
+		return hl_err_oom(err);
+	plan_engine_owner(host, plan);
+	return 0;
 }
 
 static int

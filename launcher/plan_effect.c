@@ -368,18 +368,36 @@ is_closed_to(const char *path, uid_t uid, gid_t gid)
 	return (st.st_mode & S_IWOTH) == 0;
 }
 
+/* By an engine without root a user who is neither root in the container nor the engine's own
+ * account is an id that is lent to that account. */
+static bool
+is_lent(const struct plan *plan)
+{
+	return plan->is_rootless && plan->uid != 0 && !plan_keeps_id(plan);
+}
+
 /* A root caller's command is somebody else, and "Permission denied" from a compiler says not why.
  */
 static void
 note_workdir(const struct host *host, const struct plan *plan, struct plan_notes *notes)
 {
-	if (host->uid != 0 || plan->user_kind == PLAN_USER_IMAGE || plan->uid == 0)
+	if ((host->uid != 0 && !is_lent(plan)) || plan->user_kind == PLAN_USER_IMAGE ||
+	    plan->uid == 0)
 		return;
+	const uint32_t uid = is_lent(plan) ? UINT32_MAX : plan->uid;
+	const uint32_t gid = is_lent(plan) ? UINT32_MAX : plan->gid;
 	for (size_t i = 0; i < plan->mounts_len; i++) {
 		const struct plan_mount *mount = &plan->mounts[i];
 		if (!mount->is_workdir || !mount->is_writable || mount->is_volume ||
-		    !is_closed_to(mount->src, plan->uid, plan->gid))
+		    !is_closed_to(mount->src, uid, gid))
 			continue;
+		if (is_lent(plan)) {
+			hl_strv_addf(&notes->warnings,
+			    "the engine runs without root: %u:%u is an id that is lent to its account "
+			    "%u, and cannot write the working directory '%s'; see 'Podman' in README.md",
+			    plan->uid, plan->gid, plan->engine_uid, mount->src);
+			continue;
+		}
 		hl_strv_addf(&notes->warnings,
 		    "the command runs as %u:%u, which cannot write the working directory '%s'; "
 		    "see 'As root' in README.md",

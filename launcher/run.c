@@ -93,6 +93,10 @@ help_gap(const struct control_gap *gap, const char *name, struct hl_err *err)
 {
 	bool is_limit = strncmp(name, "limits.", 7) == 0 && gap->control != CONTROL_LIMIT_DISK;
 
+	if (gap->mend != NULL)
+		return hl_err_help(err,
+		    "%s, or let the policy say degrade: {allow: [%s]} to go without", gap->mend,
+		    name);
 	if (gap->control == CONTROL_LIMIT_DISK)
 		return hl_err_help(err,
 		    "give the engine a storage driver with quotas (overlay2 on xfs with pquota, btrfs, zfs), or let the policy say degrade: {allow: [%s]} to go without",

@@ -6,7 +6,7 @@ set -eu
 build='gcc make libc6-dev libyaml-dev libcap-dev libseccomp-dev libcurl4-openssl-dev libjansson-dev libssl-dev musl-tools linux-libc-dev'
 case $1 in
 build) want=$build ;;
-test) want="$build libcmocka-dev libasan8 libubsan1 docker.io containerd runc podman openssh-client iptables btrfs-progs busybox-static bash-static util-linux procps python3 python3-jsonschema python3-yaml mandoc openssl" ;;
+test) want="$build libcmocka-dev libasan8 libubsan1 docker.io containerd runc podman uidmap openssh-client iptables btrfs-progs busybox-static bash-static util-linux procps python3 python3-jsonschema python3-yaml mandoc openssl" ;;
 lint) want="$build clang-format shellcheck git binutils gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
 fuzz) want="$build clang libclang-rt-dev" ;;
 bench) want="$build bubblewrap" ;;

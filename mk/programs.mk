@@ -14,7 +14,7 @@ seal-src := $(base-src) policy/note.c policy/statement.c $(wildcard policy/seal/
 loop-src := $(filter-out runner/main.c runner/frames.c,$(wildcard runner/*.c))
 # The runner does without the launcher's event loop.
 runner-src := $(filter-out base/loop.c,$(base-src)) base/heap.c $(wildcard runner/*.c confine/apply/*.c) \
-	confine/codec.c confine/limit_text.c
+	confine/codec.c confine/id_map.c confine/limit_text.c
 
 # Everything of the launcher but its main: what unit tests link with.
 core-src := $(filter-out launcher/main.c launcher/foreign.c base/heap.c,$(launch-src))

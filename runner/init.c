@@ -99,7 +99,8 @@ put_verified(struct hl_buf *payload, uint32_t flags)
 		{ CONFINE_NO_NEW_PRIVS, "no_new_privs, " },
 		{ CONFINE_SECCOMP | CONFINE_SEEN_SECCOMP, "filter, " },
 		{ CONFINE_MOUNTS | CONFINE_SEEN_MOUNTS, "mounts, " },
-		{ CONFINE_SEEN_LIMITS, "limits, " },
+		{ CONFINE_SEEN_KEPT_ID, "user namespace, " },
+		{ CONFINE_SEEN_LIMITS | CONFINE_SEEN_NPROC, "limits, " },
 		{ CONFINE_SEEN_ENV, "environment, " },
 	};
 	struct hl_buf text;

@@ -48,6 +48,8 @@ static const struct docker_dialect dialects[] = {
 	    /* What the image has at the place is not copied into it: that would count as its size.
 	     */
 	    .tmpfs = ",notmpcopyup",
+	    .can_keep_id = true,
+	    .host_network_binds_sys = true,
 	    /* Its --gpus came with version 5 and is written for docker's callers; a name of the
 	     * Container Device Interface it takes as a device since 4.1. */
 	    .gpus = DOCKER_DEVICE,

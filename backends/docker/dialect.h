@@ -28,8 +28,11 @@ struct docker_dialect {
 	enum docker_engines engine; /* one bit */
 	const struct docker_fixed *fixed;
 	size_t fixed_len;
-	bool has_tmpfs_owner;       /* a tmpfs takes uid= and gid= */
-	const char *tmpfs;          /* further options of each, "" = none */
+	bool has_tmpfs_owner; /* a tmpfs takes uid= and gid= */
+	const char *tmpfs;    /* further options of each, "" = none */
+	bool can_keep_id;     /* without root: the caller's ids as they are */
+	/* Without root: /sys of its own cannot be made for the host's network. */
+	bool host_network_binds_sys;
 	enum docker_option_id gpus; /* by which graphics processors are asked for */
 	/* Its inspection tells all that a container can be made with: one that was kept is known by
 	 * that. Else its id has to be that of one that we made, too. */

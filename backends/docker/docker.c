@@ -17,6 +17,7 @@
 #include "backends/docker/helper.h"
 #include "backends/docker/lower.h"
 #include "backends/docker/prepare.h"
+#include "backends/docker/rootless.h"
 #include "backends/docker/settings.h"
 #include "backends/docker/start.h"
 
@@ -271,6 +272,7 @@ explain_failure(const struct plan *plan, bool is_reused, struct hl_err *err)
 		    "'hermes-launch stop %s' gives up what is kept of the session",
 		    plan->keep.session);
 	explain_gpus(plan, err);
+	docker_explain_rootless(plan, err);
 	return -1;
 }
 
@@ -307,6 +309,8 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 		status = docker_helper_start_container(&run->early->helper, &pid, err);
 	if (status < 0)
 		explain_failure(plan, created.reuse == SANDBOX_REUSED, err);
+	if (status == 0)
+		status = docker_check_owner(plan, pid, err);
 	if (status == 0)
 		status = docker_read_back(plan, wanted, pid, created.id, err);
 	if (status == 0) {

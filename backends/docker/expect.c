@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/docker/lower.h"
+#include "backends/docker/rootless.h"
 #include "backends/docker/settings.h"
 
 #include "base/banned.h"
@@ -205,6 +206,9 @@ docker_expect(const struct docker_settings *settings, const struct plan *plan,
 		confinement->flags |= CONFINE_NO_NEW_PRIVS;
 	if (!has_groups && (confinement->flags & CONFINE_SEEN_IDENTITY) != 0)
 		confinement->flags |= CONFINE_SEEN_GROUPS;
+	if (plan_keeps_id(plan) && confinement->uid == plan->uid &&
+	    (confinement->flags & CONFINE_SEEN_IDENTITY) != 0)
+		confinement->flags |= CONFINE_SEEN_KEPT_ID;
 	expect_env(settings, lowered);
 	expect_mounts(settings, lowered);
 	if (is_privileged)
@@ -234,6 +238,8 @@ docker_expect_call(const struct docker_call *call, struct hl_buf *out, struct hl
 		confinement.seen_memory = limits[PLAN_LIMIT_MEMORY].value;
 	if ((call->limits & 1U << PLAN_LIMIT_CPUS) != 0)
 		confinement.seen_cpus = limits[PLAN_LIMIT_CPUS].value;
+	if (confinement.seen_pids != 0 && docker_pids_by_nproc(call->plan))
+		confinement.flags |= CONFINE_SEEN_NPROC;
 	if (confinement.seen_pids != 0 || confinement.seen_memory != 0 ||
 	    confinement.seen_cpus != 0)
 		confinement.flags |= CONFINE_SEEN_LIMITS;

@@ -17,6 +17,7 @@
 #include "backends/docker/dialect.h"
 #include "backends/docker/docker.h"
 #include "backends/docker/protocol.h"
+#include "backends/docker/rootless.h"
 #include "backends/docker/settings.h"
 
 #include "base/banned.h"
@@ -164,6 +165,8 @@ add_user(struct docker_settings *settings, const struct plan *plan)
 		return;
 	snprintf(text, sizeof(text), "%u:%u", plan->uid, plan->gid);
 	docker_settings_add(settings, DOCKER_USER, text, &plan->user_origin);
+	if (plan_keeps_id(plan))
+		docker_settings_add(settings, DOCKER_USERNS, DOCKER_KEEP_ID, &plan->user_origin);
 }
 
 int
@@ -305,14 +308,18 @@ add_limits(struct docker_settings *settings, const struct plan *plan,
 	}
 	if ((number = wanted(plan, facts, PLAN_LIMIT_CPUS)) != NULL)
 		add_number(settings, DOCKER_CPUS, "", number->value, &number->origin);
-	if ((number = wanted(plan, facts, PLAN_LIMIT_PIDS)) != NULL)
+	number = wanted(plan, facts, PLAN_LIMIT_PIDS);
+	if (number != NULL && docker_pids_by_nproc(plan))
+		add_number(settings, DOCKER_ULIMIT, "nproc", number->value, &number->origin);
+	else if (number != NULL)
 		add_number(settings, DOCKER_PIDS_LIMIT, "", number->value, &number->origin);
 	/* An engine takes 0 for its own default of 64 MiB: one page is as near as it comes. */
 	if ((number = wanted(plan, facts, PLAN_LIMIT_SHM)) != NULL)
 		add_number(settings, DOCKER_SHM_SIZE, "",
 		    number->value < SHM_SMALLEST ? SHM_SMALLEST : number->value, &number->origin);
 	if ((number = wanted(plan, facts, PLAN_LIMIT_FILES)) != NULL)
-		add_number(settings, DOCKER_ULIMIT, "nofile", number->value, &number->origin);
+		add_number(settings, DOCKER_ULIMIT, "nofile",
+		    docker_rlimit_within(plan, "nofile", number->value), &number->origin);
 	add_number(settings, DOCKER_ULIMIT, "core", 1, &built_in);
 	if ((number = wanted(plan, facts, PLAN_LIMIT_DISK)) != NULL)
 		add_disk(settings, number);
@@ -354,7 +361,7 @@ add_identity(struct docker_settings *settings, const struct plan *plan)
 
 /* What the policy says of it is said already. */
 static void
-add_fixed(struct docker_settings *settings)
+add_fixed(struct docker_settings *settings, const struct plan *plan)
 {
 	const struct docker_dialect *dialect = settings->dialect;
 
@@ -365,7 +372,8 @@ add_fixed(struct docker_settings *settings)
 			is_said = settings->items[at].option == fixed->option &&
 				  strcmp(settings->items[at].text, fixed->text) == 0;
 		if (!is_said)
-			add_number(settings, fixed->option, fixed->text, fixed->number, &built_in);
+			add_number(settings, fixed->option, fixed->text,
+			    docker_rlimit_within(plan, fixed->text, fixed->number), &built_in);
 	}
 }
 
@@ -437,7 +445,7 @@ docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
 	add_network(settings, plan);
 	docker_settings_add(settings, DOCKER_IPC, "private", &built_in);
 	add_limits(settings, plan, facts);
-	add_fixed(settings);
+	add_fixed(settings, plan);
 	add_runner(settings, plan);
 	if (docker_mounts_fill(settings, plan, err) < 0 ||
 	    docker_extra_fill(settings, plan, err) < 0)

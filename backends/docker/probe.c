@@ -27,6 +27,7 @@
 #include "backends/docker/helper.h"
 #include "backends/docker/lower.h"
 #include "backends/docker/prepare.h"
+#include "backends/docker/rootless.h"
 #include "backends/docker/settings.h"
 #include "backends/docker/start.h"
 
@@ -248,6 +249,17 @@ run_trial(const struct plan *trial, const struct docker_opened *opened, struct o
 	return status;
 }
 
+/* A runtime that may not write a control group says so at the end of a long text. */
+static void
+note_refusal(struct outcome *outcome, const struct plan *plan, const char *said)
+{
+	char reason[4 * REASON_MAX];
+
+	snprintf(reason, sizeof(reason), "%s%s",
+	    plan->is_rootless ? "an engine without root got no control group for it: " : "", said);
+	note(outcome, docker_limits_named(said), plan, reason);
+}
+
 /* Each refusal takes at least one limit away, so this ends. */
 static int
 try_limits(const struct plan *plan, const struct docker_opened *opened, struct outcome *outcome,
@@ -266,7 +278,7 @@ try_limits(const struct plan *plan, const struct docker_opened *opened, struct o
 		if (err->code != HLB_51 && err->code != HLB_52 && err->code != HLB_53)
 			return -1;
 		struct outcome before = *outcome;
-		note(outcome, docker_limits_named(err->msg), &trial, err->msg);
+		note_refusal(outcome, &trial, err->msg);
 		if (memcmp(&before, outcome, sizeof(before)) == 0)
 			return -1;
 	}
@@ -291,6 +303,9 @@ add_fixed_gaps(const struct plan *plan, struct control_gaps *gaps)
 	if (plan->network == PLAN_NETWORK_PROXY)
 		control_gaps_add(gaps, CONTROL_NETWORK, false,
 		    "there is no egress proxy in this version");
+	const char *refusal = docker_rootless_refuses(plan);
+	if (refusal != NULL)
+		control_gaps_add(gaps, CONTROL_NETWORK, false, refusal);
 }
 
 static bool
@@ -303,11 +318,24 @@ has_gap(const struct outcome *outcome)
 	return false;
 }
 
-static bool
-has_probed_limit(const struct plan *plan)
+/* Known without an engine. */
+static void
+note_rootless(struct outcome *outcome, const struct plan *plan)
 {
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
-		if (plan->limits[probed[i].limit].has)
+		const char *reason = docker_rootless_lacks(plan, probed[i].limit);
+		if (reason != NULL)
+			note(outcome, 1U << probed[i].limit, plan, reason);
+	}
+}
+
+/* The resource limit of processes is set by whoever starts one, and is nothing of the engine's. */
+static bool
+has_probed_limit(const struct plan *plan, const struct outcome *outcome)
+{
+	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
+		bool is_tried = probed[i].limit != PLAN_LIMIT_PIDS || !docker_pids_by_nproc(plan);
+		if (plan->limits[probed[i].limit].has && is_tried && outcome->reasons[i][0] == '\0')
 			return true;
 	}
 	return false;
@@ -353,15 +381,20 @@ docker_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_e
 	if (plan->client != NULL)
 		note(&outcome, 1U << PLAN_LIMIT_DISK, plan,
 		    "a client does not tell whether the storage driver has quotas");
-	if (!has_probed_limit(plan))
-		return 0;
-	if (find_outcome(plan, &outcome, err) < 0)
+	note_rootless(&outcome, plan);
+	if (has_probed_limit(plan, &outcome) && find_outcome(plan, &outcome, err) < 0) {
+		if (err->help[0] == '\0')
+			docker_explain_rootless(plan, err);
 		return -1;
+	}
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		const struct plan_number *number = &plan->limits[probed[i].limit];
-		if (outcome.reasons[i][0] != '\0')
-			control_gaps_add(ret_gaps, docker_limit_control(probed[i].limit),
-			    number->may_degrade, outcome.reasons[i]);
+		if (outcome.reasons[i][0] == '\0')
+			continue;
+		control_gaps_add(ret_gaps, docker_limit_control(probed[i].limit),
+		    number->may_degrade, outcome.reasons[i]);
+		ret_gaps->items[ret_gaps->len - 1].mend =
+		    docker_rootless_mend(plan, probed[i].limit);
 	}
 	return 0;
 }

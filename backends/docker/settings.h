@@ -96,6 +96,9 @@ char *docker_runner_path(const struct plan *plan) HL_MUST_CHECK;
 #define DOCKER_GPUS_DEVICE "device="
 #define DOCKER_CDI_GPU     "nvidia.com/gpu="
 
+/* Of --userns, on podman. */
+#define DOCKER_KEEP_ID "keep-id"
+
 #define DOCKER_RUNNER_TARGET "/.hermes-runner"
 #define DOCKER_NAME_PREFIX   "hermes-launch-"
 

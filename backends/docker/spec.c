@@ -34,6 +34,7 @@ enum form {
 	FORM_NO_TEST, /* "Test": there is none */
 	FORM_NO_NEW_PRIVS,
 	FORM_SECCOMP,
+	FORM_KEEP_ID, /* no other user namespace */
 };
 
 struct place {
@@ -81,6 +82,7 @@ static const struct place places[] = {
 	{ DOCKER_INTERACTIVE, "stdin", FORM_BOOL },
 	{ DOCKER_SYSTEMD, "systemd", FORM_TEXT },
 	{ DOCKER_USER, "user", FORM_TEXT },
+	{ DOCKER_USERNS, "userns.nsmode", FORM_KEEP_ID },
 	{ DOCKER_WORKDIR, "work_dir", FORM_TEXT },
 };
 
@@ -169,6 +171,7 @@ put_value(struct hl_json *json, enum form form, const struct docker_setting *set
 		return;
 	case FORM_TEXT:
 	case FORM_LIST:
+	case FORM_KEEP_ID:
 		hl_json_string(json, setting->text);
 		return;
 	case FORM_NUMBER:
@@ -219,6 +222,8 @@ is_of(const struct place *place, enum docker_option_id option, const char *text)
 		return false;
 	if (place->form == FORM_NO_NEW_PRIVS)
 		return strcmp(text, "no-new-privileges") == 0;
+	if (place->form == FORM_KEEP_ID)
+		return strcmp(text, DOCKER_KEEP_ID) == 0;
 	if (place->form == FORM_SECCOMP)
 		return strncmp(text, SECCOMP_PREFIX, strlen(SECCOMP_PREFIX)) == 0;
 	return true;

@@ -195,32 +195,56 @@ verify_status_text(const struct confinement *confinement, const char *text,
 	return 0;
 }
 
+enum {
+	TEXT_MAX = 4096
+};
+
 static int
-verify_status(const struct confinement *confinement, struct confine_failure *ret_failure)
+read_proc(const char *path, char text[TEXT_MAX], struct confine_failure *ret_failure)
 {
-	char text[4096];
 	size_t len = 0;
-	int fd = open_proc("/proc/self/status", 0);
+	int fd = open_proc(path, 0);
 
 	if (fd < 0)
-		return cannot_read(ret_failure, "/proc/self/status");
-	while (len < sizeof(text) - 1) {
-		ssize_t n = read(fd, text + len, sizeof(text) - 1 - len);
+		return cannot_read(ret_failure, path);
+	while (len < TEXT_MAX - 1) {
+		ssize_t n = read(fd, text + len, TEXT_MAX - 1 - len);
 		if (n < 0)
-			return cannot_read(ret_failure, "/proc/self/status");
+			return cannot_read(ret_failure, path);
 		if (n == 0)
 			break;
 		len += (size_t)n;
 	}
 	close(fd);
 	text[len] = '\0';
-	if (verify_status_text(confinement, text, ret_failure) != 0)
+	return 0;
+}
+
+static int
+verify_status(const struct confinement *confinement, struct confine_failure *ret_failure)
+{
+	char text[TEXT_MAX];
+
+	if (read_proc("/proc/self/status", text, ret_failure) != 0 ||
+	    verify_status_text(confinement, text, ret_failure) != 0)
 		return -1;
 	int bits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
 	if ((confinement->flags & CONFINE_CAPS) != 0 &&
 	    (bits < 0 || (unsigned)bits != apply_securebits_wanted(confinement)))
 		return verify_differs(ret_failure, "securebits");
 	return 0;
+}
+
+/* A map that is longer than the text is cut, and then no map. */
+static int
+verify_user_namespace(const struct confinement *confinement, struct confine_failure *ret_failure)
+{
+	char uids[TEXT_MAX], gids[TEXT_MAX];
+
+	if (read_proc("/proc/self/uid_map", uids, ret_failure) != 0 ||
+	    read_proc("/proc/self/gid_map", gids, ret_failure) != 0)
+		return -1;
+	return verify_kept_id(confinement, uids, gids, ret_failure);
 }
 
 /* Text rather than statmount(2) (Linux 6.8): 41 mounts take 32 us as mountinfo, in three reads, and
@@ -286,6 +310,12 @@ confine_verify(const struct confinement *confinement, int keep_fd, uint32_t *ret
 	bool has_limits = false;
 
 	if (verify_status(confinement, ret_failure) != 0)
+		return -1;
+	if ((confinement->flags & CONFINE_SEEN_KEPT_ID) != 0 &&
+	    verify_user_namespace(confinement, ret_failure) != 0)
+		return -1;
+	if ((confinement->flags & CONFINE_SEEN_NPROC) != 0 &&
+	    verify_seen_nproc(confinement, ret_failure) != 0)
 		return -1;
 	if ((confinement->flags & (CONFINE_MOUNTS | CONFINE_SEEN_MOUNTS)) != 0 &&
 	    verify_mounts(confinement, ret_failure) != 0)

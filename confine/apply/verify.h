@@ -46,6 +46,12 @@ bool verify_seen_mount(const struct confinement *confinement, const struct verif
  * of sight. */
 int verify_seen_limits(const struct confinement *confinement, const char *root, bool *ret_all,
     struct confine_failure *ret_failure) HL_MUST_CHECK;
+/* The texts of /proc/self/uid_map and gid_map. */
+int verify_kept_id(const struct confinement *confinement, const char *uid_map, const char *gid_map,
+    struct confine_failure *ret_failure) HL_MUST_CHECK;
+/* The resource limit of processes: what a limit without a control group is. */
+int verify_seen_nproc(const struct confinement *confinement,
+    struct confine_failure *ret_failure) HL_MUST_CHECK;
 int verify_seen_env(const struct confinement *confinement, char *const *environment,
     struct confine_failure *ret_failure) HL_MUST_CHECK;
 /* "rw,nosuid,nodev": is word one of them? */

@@ -1,11 +1,13 @@
 /*
  * What an engine says it did, looked at from inside: the mounts it made, the control group, the
- * variables that it gave its first process. An engine's own mounts are known by their place and
- * their kind of file system, and may be written at few places only, so that a directory of the host
- * is none of them wherever it is put. Only beside a graphics processor, whose driver's runtime
- * binds what no policy lists, does a regular file of the host's pass, read-only and below few
- * directories; and by their names on both sides two sockets, and what is below one directory.
+ * user namespace, the variables that it gave its first process. An engine's own mounts are known by
+ * their place and their kind of file system, and may be written at few places only, so that a
+ * directory of the host is none of them wherever it is put. Only beside a graphics processor, whose
+ * driver's runtime binds what no policy lists, does a regular file of the host's pass, read-only
+ * and below few directories; and by their names on both sides two sockets, and what is below one
+ * directory.
  */
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -288,6 +290,9 @@ verify_seen_limits(const struct confinement *confinement, const char *root, bool
 		char text[LIMIT_TEXT_MAX] = "";
 		uint64_t wanted;
 		memcpy(&wanted, (const char *)confinement + limits[i].offset, sizeof(wanted));
+		if (limits[i].kind == CONFINE_LIMIT_PIDS &&
+		    (confinement->flags & CONFINE_SEEN_NPROC) != 0)
+			continue;
 		int status = 0;
 		for (size_t at = 0; at < 2 && wanted != 0 && status == 0; at++)
 			status = read_limit(root, limits[i].files[at], text);
@@ -295,6 +300,33 @@ verify_seen_limits(const struct confinement *confinement, const char *root, bool
 			return verify_differs(ret_failure, limits[i].subject);
 		*ret_all = *ret_all && (wanted == 0 || status > 0);
 	}
+	return 0;
+}
+
+int
+verify_seen_nproc(const struct confinement *confinement, struct confine_failure *ret_failure)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur == confinement->seen_pids &&
+	    limit.rlim_max == confinement->seen_pids)
+		return 0;
+	return verify_differs(ret_failure, "limits.pids");
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The user namespace
+ */
+int
+verify_kept_id(const struct confinement *confinement, const char *uid_map, const char *gid_map,
+    struct confine_failure *ret_failure)
+{
+	uint32_t outside;
+
+	if (!confine_id_outside(uid_map, confinement->uid, &outside) || outside != 0)
+		return verify_differs(ret_failure, "uid_map");
+	if (!confine_id_outside(gid_map, confinement->gid, &outside) || outside != 0)
+		return verify_differs(ret_failure, "gid_map");
 	return 0;
 }
 

@@ -96,6 +96,9 @@ container_create(struct engine *engine, const struct container_want *want,
 	json_decref(reply);
 	if (status == 0 && compare(engine, want->body, err) == 0)
 		return 0;
+	/* What it left out it may have told, with the cause. */
+	if (status == 0 && ret_warnings->len > 0)
+		(void)hl_err_wrap(err, "the engine says '%.150s'", ret_warnings->v[0]);
 	/* An id that was only told can be anybody's container: the name is ours. */
 	snprintf(engine->container, sizeof(engine->container), "%s", want->name);
 	return -1;

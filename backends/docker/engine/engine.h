@@ -99,7 +99,8 @@ struct dialect {
 	/* Members of what create is asked; name is "" where it is a part of the path alone. */
 	const char *labels, *image, *body_name;
 	/* Of the call that waits for the container's end, and whether it is made before the start:
-	 * an engine that looks from time to time would miss a container that is quick. */
+	 * an engine that looks from time to time would miss a container that is quick. That one is
+	 * asked when the streams have ended. */
 	const char *condition;
 	bool waits_first;
 	const char *at_once; /* of a forced removal: podman asks first, by a signal, for 10 s */
@@ -281,6 +282,8 @@ int service_env(struct hl_strv *env, struct hl_err *err) HL_MUST_CHECK;
 /* A file in memory of a fixed size, for its standard error: what is more is not taken, and nobody
  * waits for us to read. */
 int service_log(struct hl_err *err) HL_MUST_CHECK;
+/* Makes the user namespace that an engine without root works in, where there is none yet. */
+void service_first(const char *program, const struct hl_strv *env);
 /* Starts program as an engine that listens at a socket which only we have a name for. */
 int service_start(struct engine *engine, const char *program, struct hl_err *err) HL_MUST_CHECK;
 /* Puts what the service said last behind err. */

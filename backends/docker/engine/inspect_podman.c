@@ -262,6 +262,41 @@ compare_mounts(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX], stru
 }
 
 /* ------------------------------------------------------------------------------------------------
+ * Users
+ */
+
+/* Whether the map, a list of "INSIDE:OUTSIDE:COUNT", has the id as whoever is root outside. */
+static bool
+maps_to_root(const json_t *map, const char *id, size_t len)
+{
+	static const char rest[] = ":0:1";
+
+	for (size_t i = 0; i < json_array_size(map); i++) {
+		const char *row = json_string_value(json_array_get(map, i));
+		if (row != NULL && strncmp(row, id, len) == 0 && strcmp(row + len, rest) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A namespace of the container's own, in which the user is the account that the engine runs as. */
+static bool
+is_id_kept(const json_t *asked, const json_t *kept)
+{
+	const char *mode = inspect_string(kept, "HostConfig.UsernsMode", 32);
+	const char *user = inspect_string(asked, "user", 64);
+	const char *colon = user != NULL ? strchr(user, ':') : NULL;
+
+	if (inspect_member(asked, "userns.nsmode") == NULL)
+		return true;
+	return mode != NULL && strcmp(mode, "private") == 0 && colon != NULL &&
+	       maps_to_root(inspect_member(kept, "HostConfig.IDMappings.UidMap"), user,
+		   (size_t)(colon - user)) &&
+	       maps_to_root(inspect_member(kept, "HostConfig.IDMappings.GidMap"), colon + 1,
+		   strlen(colon + 1));
+}
+
+/* ------------------------------------------------------------------------------------------------
  * All of it
  */
 static int
@@ -276,6 +311,8 @@ compare_security(json_t *asked, const json_t *kept, char part[KEPT_PART_MAX], st
 	}
 	if (inspect_bool(asked, "no_new_privileges") && !is_kept)
 		inspect_name(part, "no_new_privileges", "");
+	else if (!is_id_kept(asked, kept))
+		inspect_name(part, "userns.nsmode", "");
 	else if (is_caps(json_object_get(asked, "cap_add"), json_object_get(kept, "BoundingCaps")))
 		return 0;
 	else

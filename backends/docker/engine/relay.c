@@ -254,12 +254,13 @@ relay_run(struct engine *engine, int timeout_ms)
 			watch[WATCH_CONTROL].fd = -1;
 		(void)curl_multi_poll(engine->multi, watch, WATCH_MAX, slice(timeout_ms, until),
 		    &events);
-		if (engine->is_waiting)
-			engine->transport->take_end(engine);
 		if (watch[WATCH_STREAM].fd >= 0 && watch[WATCH_STREAM].revents != 0)
 			read_stream(engine);
 		if (watch[WATCH_ATTACH].fd >= 0 && watch[WATCH_ATTACH].revents != 0)
 			read_attach(relay);
+		/* The end of the streams may be where the wait begins. */
+		if (engine->is_waiting)
+			engine->transport->take_end(engine);
 		if (timeout_ms < 0 && watch[WATCH_CONTROL].revents != 0)
 			return true;
 		if (timeout_ms >= 0 &&

@@ -199,9 +199,28 @@ start(struct engine *engine, struct hl_err *err)
 		status =
 		    api_refused(&reply, err, HLB_52, "the engine could not start the container");
 	hl_buf_done(&reply.body);
-	if (status == 0 && !engine->dialect->waits_first)
-		status = wait_open(engine, err);
+	/* Otherwise the wait begins where the streams end. */
+	if (status == 0)
+		engine->is_waiting = true;
 	return status;
+}
+
+/* An engine that looks from time to time looks as often as it can, all through the run (podman
+ * before 5: a processor's worth), so it is asked when there is little left to wait for. */
+static bool
+wait_has_begun(struct engine *engine)
+{
+	struct hl_err ignored = { 0 };
+
+	if (engine->wait != NULL)
+		return true;
+	if (engine->relay.attach >= 0)
+		return false;
+	if (wait_open(engine, &ignored) == 0)
+		return true;
+	engine->is_waiting = false;
+	engine->is_wait_failed = true;
+	return false;
 }
 
 static void
@@ -211,6 +230,8 @@ take_end(struct engine *engine)
 	int running, left;
 	CURLMsg *message;
 
+	if (!wait_has_begun(engine))
+		return;
 	(void)curl_multi_perform(engine->multi, &running);
 	while ((message = curl_multi_info_read(engine->multi, &left)) != NULL) {
 		if (message->msg != CURLMSG_DONE || message->easy_handle != engine->wait)

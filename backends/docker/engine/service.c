@@ -7,6 +7,7 @@
  * gets no variable of the caller's: not its proxies, which podman would hand on to containers.
  */
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -172,7 +173,12 @@ service_start(struct engine *engine, const char *program, struct hl_err *err)
 	hl_strv_init(&env, 16);
 	hl_strv_add(&env, "LISTEN_FDS=1");
 	hl_strv_addf(&env, "LISTEN_PID=%0*d", HL_CHILD_PID_DIGITS, 0);
-	if (service_env(&env, err) == 0 && start_with(engine, program, &env, err) == 0)
+	int status = service_env(&env, err);
+	if (status == 0) {
+		service_first(program, &env);
+		status = start_with(engine, program, &env, err);
+	}
+	if (status == 0)
 		return 0;
 	hl_close_ptr(&engine->service.socket);
 	hl_close_ptr(&engine->service.log);
@@ -183,12 +189,24 @@ service_start(struct engine *engine, const char *program, struct hl_err *err)
 /* ------------------------------------------------------------------------------------------------
  * End
  */
+/* It is a session of its own; whom its first process leaves behind comes to us. True when there is
+ * nobody any more. */
 static bool
 has_ended(const struct service *service, int timeout_ms)
 {
-	struct pollfd end = { .fd = service->pidfd, .events = POLLIN };
+	const uint64_t end_ms = hl_now_mono_ms() + (uint64_t)timeout_ms;
+	struct pollfd first = { .fd = service->pidfd, .events = POLLIN };
 
-	return poll(&end, 1, timeout_ms) == 1;
+	(void)poll(&first, 1, timeout_ms);
+	for (;;) {
+		pid_t pid = waitpid(-service->pid, NULL, WNOHANG);
+		if (pid < 0 && errno == ECHILD)
+			return true;
+		if (pid == 0 && hl_now_mono_ms() >= end_ms)
+			return false;
+		if (pid == 0)
+			container_nap();
+	}
 }
 
 void
@@ -197,11 +215,12 @@ service_end(struct engine *engine)
 	struct service *service = &engine->service;
 
 	if (service->pid != 0) {
-		(void)kill(service->pid, SIGTERM);
-		if (!has_ended(service, TERM_MS))
-			(void)kill(service->pid, SIGKILL);
-		while (waitpid(service->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+		(void)kill(-service->pid, SIGTERM);
+		if (!has_ended(service, TERM_MS)) {
+			(void)kill(-service->pid, SIGKILL);
+			(void)has_ended(service, TERM_MS);
+		}
 		hl_close_ptr(&service->pidfd);
 		hl_close_ptr(&service->socket);
 		hl_close_ptr(&service->log);

@@ -94,6 +94,20 @@ test_golden_podman_smallest(void **state)
 	golden(f, "podman-smallest");
 }
 
+/* The caller's command, by an engine that is the caller's own and not root's. */
+static void
+test_golden_podman_rootless(void **state)
+{
+	struct fixture *f = *state;
+
+	f->plan.backend = "podman";
+	f->plan.endpoint = (char[]){ "/run/user/1000/podman/podman.sock" };
+	f->plan.is_rootless = true;
+	f->plan.engine_uid = 1000;
+	f->plan.user_kind = PLAN_USER_CALLER;
+	golden(f, "podman-rootless");
+}
+
 static void
 set_limit(struct fixture *f, enum plan_limit limit, uint64_t value)
 {
@@ -529,6 +543,7 @@ main(void)
 		CASE(test_golden_everything),
 		CASE(test_golden_podman_smallest),
 		CASE(test_golden_podman_everything),
+		CASE(test_golden_podman_rootless),
 		CASE(test_podman_tmpfs_of_a_user),
 		CASE(test_golden_image_user),
 		CASE(test_u20_no_command_and_no_environment_in_the_arguments),

@@ -195,6 +195,49 @@ test_described_devices(void **state)
 	}
 }
 
+/* Without root: the caller's ids are themselves, in a namespace of the container's own. */
+static void
+test_kept_ids(void **state)
+{
+	static const struct {
+		const char *mode, *uids, *gids;
+		bool is_kept;
+	} cases[] = {
+		{ "'private'", "['0:1:1000','1000:0:1','1001:1001:64536']", "['1000:0:1']", true },
+		{ "'private'", "['0:1:1000','1000:1000:1']", "['1000:0:1']", false },
+		{ "'private'", "['0:0:65536']", "['1000:0:1']", false },
+		{ "'private'", "['1000:0:1']", "['0:0:65536']", false },
+		{ "'private'", "['11000:0:1']", "['1000:0:1']", false },
+		{ "'private'", "['1000:0:100']", "['1000:0:1']", false },
+		{ "'private'", "['1000:0:1']", "null", false },
+		{ "'private'", "null", "['1000:0:1']", false },
+		{ "''", "['1000:0:1']", "['1000:0:1']", false },
+		{ "'host'", "['1000:0:1']", "['1000:0:1']", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(cases); i++) {
+		json_t *asked = read_json(asked_text), *kept = read_json(kept_text);
+		json_t *host = json_object_get(kept, "HostConfig");
+		char part[KEPT_PART_MAX] = "";
+		struct hl_err err = { 0 };
+		json_object_set_new(asked, "userns", read_json("{'nsmode':'keep-id'}"));
+		json_object_set_new(host, "UsernsMode", read_json(cases[i].mode));
+		json_object_set_new(host, "IDMappings", json_object());
+		json_object_set_new(json_object_get(host, "IDMappings"), "UidMap",
+		    read_json(cases[i].uids));
+		json_object_set_new(json_object_get(host, "IDMappings"), "GidMap",
+		    read_json(cases[i].gids));
+		int status = inspect_compare_podman(asked, kept, part, &err);
+		if ((status == 0) != cases[i].is_kept)
+			fail_msg("%zu: %s", i, err.msg);
+		if (status != 0)
+			assert_int_equal(err.code, HLB_53);
+		json_decref(asked);
+		json_decref(kept);
+	}
+}
+
 int
 main(void)
 {
@@ -202,6 +245,7 @@ main(void)
 		cmocka_unit_test(test_what_was_asked_passes),
 		cmocka_unit_test(test_anything_else_is_found),
 		cmocka_unit_test(test_described_devices),
+		cmocka_unit_test(test_kept_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

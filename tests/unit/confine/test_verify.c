@@ -2,6 +2,7 @@
  * The verification, shown what the lock would never make: each fault of a status or of a mount
  * table must be found and named. The texts are those of a real sandbox with one thing changed.
  */
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fcntl.h>
@@ -453,6 +454,63 @@ test_environment_of_an_engine(void **state)
 	assert_int_equal(verify_seen_env(&seen, bad, &failure), -1);
 }
 
+/* An engine without root: uid and gid are its owner's, and nobody else's. */
+static void
+test_user_namespace_of_an_engine(void **state)
+{
+	static const struct {
+		const char *uids, *gids, *subject; /* NULL = as asked */
+	} cases[] = {
+		{ "0 1 1000\n1000 0 1\n", "0 1 100\n100 0 1\n", NULL },
+		{ "1000 0 1\n", "100 0 1\n", NULL },
+		{ "0 1000 1\n1 100000 65536\n", "100 0 1\n", "uid_map" },
+		{ "0 0 4294967295\n", "100 0 1\n", "uid_map" },
+		{ "1000 0 1\n", "0 0 4294967295\n", "gid_map" },
+		{ "1000 0 1\n", "1000 0 1\n", "gid_map" },
+		{ "1000 1 1\n", "100 0 1\n", "uid_map" },
+		{ "", "100 0 1\n", "uid_map" },
+		{ "1000 0 1\n", "", "gid_map" },
+	};
+	const struct confinement kept = { .uid = 1000, .gid = 100 };
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(cases); i++) {
+		struct confine_failure failure = { 0 };
+		int status = verify_kept_id(&kept, cases[i].uids, cases[i].gids, &failure);
+		if ((status == 0) != (cases[i].subject == NULL))
+			fail_msg("%zu", i);
+		if (status != 0)
+			assert_string_equal(failure.subject, cases[i].subject);
+	}
+}
+
+/* A limit of processes that is no control group's. */
+static void
+test_resource_limit_of_an_engine(void **state)
+{
+	struct confinement seen = { .flags = CONFINE_SEEN_LIMITS | CONFINE_SEEN_NPROC };
+	struct confine_failure failure = { 0 };
+	struct rlimit limit;
+	bool is_all = false;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NPROC, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NPROC, &limit), 0);
+	seen.seen_pids = limit.rlim_max;
+	assert_int_equal(verify_seen_nproc(&seen, &failure), 0);
+	/* The group's is not asked then. */
+	assert_int_equal(verify_seen_limits(&seen, "", &is_all, &failure), 0);
+	assert_true(is_all);
+	seen.seen_pids--;
+	assert_int_equal(verify_seen_nproc(&seen, &failure), -1);
+	assert_string_equal(failure.subject, "limits.pids");
+	/* One that the command could lift is none. */
+	limit.rlim_cur = seen.seen_pids;
+	assert_int_equal(setrlimit(RLIMIT_NPROC, &limit), 0);
+	assert_int_equal(verify_seen_nproc(&seen, &failure), -1);
+}
+
 int
 main(void)
 {
@@ -464,6 +522,8 @@ main(void)
 		cmocka_unit_test(test_mounts_of_a_driver),
 		cmocka_unit_test(test_limits_of_an_engine),
 		cmocka_unit_test(test_environment_of_an_engine),
+		cmocka_unit_test(test_user_namespace_of_an_engine),
+		cmocka_unit_test(test_resource_limit_of_an_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

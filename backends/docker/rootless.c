@@ -1,0 +1,235 @@
+/*
+ * Engines that run without root: whose they are, what they cannot do, and who a command is on the
+ * host. Such an engine is the root of a user namespace. In its containers root is the account that
+ * it runs as, and every other id is one of a range that is lent to that account (subuid(5)), so
+ * that what such a user writes to a bind belongs to nobody whom the caller knows. A container that
+ * is to run as the caller gets a namespace of its own, in which the caller's id is itself
+ * (keep-id).
+ */
+#include "backends/docker/rootless.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/un.h>
+
+#include <linux/magic.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/docker/dialect.h"
+
+#include "base/banned.h"
+
+enum {
+	PROC_TEXT_MAX = 16 * 1024,
+	UID_UNKNOWN = 65534 /* what the kernel says of an id that has no number here */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Whose it is
+ */
+bool
+engine_owner(const char *path, uint32_t *ret_uid)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
+	int fd HL_AUTO_FD = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+		return false;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	/* Nothing is asked: of a socket that somebody listens at, the kernel says who. */
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.uid == UID_UNKNOWN)
+		return false;
+	*ret_uid = peer.uid;
+	return true;
+}
+
+bool
+plan_keeps_id(const struct plan *plan)
+{
+	return plan->is_rootless && docker_dialect(plan)->can_keep_id &&
+	       plan->user_kind == PLAN_USER_CALLER && plan->uid == plan->engine_uid;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What it cannot do
+ */
+
+/* As podman asks it: by what is mounted, and not by whether version 2 is somewhere beside it. */
+static bool
+has_unified_groups(void)
+{
+	struct statfs fs;
+
+	return statfs("/sys/fs/cgroup", &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+/* Of an engine at a socket this host's own groups may not be those that it sees. */
+static bool
+has_no_groups(const struct plan *plan)
+{
+	return plan->is_rootless && plan->is_endpoint_program && !has_unified_groups();
+}
+
+/* The kernel counts by user and namespace (Linux 5.14): all that is in the container, as long as
+ * nobody in it can become another user. */
+bool
+docker_pids_by_nproc(const struct plan *plan)
+{
+	return plan_keeps_id(plan) && plan->no_new_privs && confine_nproc_is_per_namespace();
+}
+
+const char *
+docker_rootless_lacks(const struct plan *plan, enum plan_limit limit)
+{
+	bool is_by_groups = limit == PLAN_LIMIT_MEMORY || limit == PLAN_LIMIT_CPUS ||
+			    (limit == PLAN_LIMIT_PIDS && !docker_pids_by_nproc(plan));
+
+	return is_by_groups && has_no_groups(plan)
+		   ? "an engine without root has no control groups of version 1"
+		   : NULL;
+}
+
+const char *
+docker_rootless_mend(const struct plan *plan, enum plan_limit limit)
+{
+	if (!plan->is_rootless || limit == PLAN_LIMIT_DISK)
+		return NULL;
+	if (!has_unified_groups())
+		return "boot with systemd.unified_cgroup_hierarchy=1, or name the socket of an engine of "
+		       "root's by docker.endpoint";
+	return "have the account's control group given to it (Delegate= of user@.service, and a login "
+	       "session), or name the socket of an engine of root's by docker.endpoint";
+}
+
+const char *
+docker_rootless_refuses(const struct plan *plan)
+{
+	if (!plan->is_rootless || plan->network != PLAN_NETWORK_HOST ||
+	    !docker_dialect(plan)->host_network_binds_sys)
+		return NULL;
+	return "without root podman puts the host's own /sys in for it, with all that is mounted there";
+}
+
+/* podman 4 wants a range also where one id would do. It goes by the engine's words, for a person.
+ */
+void
+docker_explain_rootless(const struct plan *plan, struct hl_err *err)
+{
+	if (!plan->is_rootless || (err->code != HLB_51 && err->code != HLB_52))
+		return;
+	if (plan->engine_uid != geteuid())
+		hl_err_help(err,
+		    "the engine is user %u's, who cannot read what is yours (the state directory): "
+		    "call hermes-launch as that user, or name another engine",
+		    plan->engine_uid);
+	else if (strstr(err->msg, "/etc/subuid") != NULL)
+		hl_err_help(err,
+		    "give the engine's account a range of ids, as root: usermod --add-subuids "
+		    "100000-165535 --add-subgids 100000-165535 ACCOUNT; then, as the account: podman "
+		    "system migrate");
+}
+
+/* A limit above the account's own cannot be set without root, and is one already. An engine that is
+ * started here has those of whoever starts it. */
+uint64_t
+docker_rlimit_within(const struct plan *plan, const char *name, uint64_t wanted)
+{
+	static const struct {
+		const char *name;
+		int resource;
+	} rows[] = {
+		{ "nofile", RLIMIT_NOFILE },
+		{ "nproc", RLIMIT_NPROC },
+	};
+	bool is_ours = plan->is_rootless && plan->is_endpoint_program;
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows) && is_ours; i++) {
+		struct rlimit limit;
+		if (strcmp(rows[i].name, name) == 0 && getrlimit(rows[i].resource, &limit) == 0 &&
+		    limit.rlim_max < wanted)
+			return limit.rlim_max;
+	}
+	return wanted;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Who the command is on this host
+ */
+static bool
+read_proc(const char *process, const char *name, struct hl_buf *text)
+{
+	char path[64];
+	struct hl_err ignored = { 0 };
+
+	snprintf(path, sizeof(path), "/proc/%s/%s", process, name);
+	hl_buf_init(text, PROC_TEXT_MAX);
+	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd >= 0 && hl_read_file(fd, text, path, HLB_53, &ignored) == 0;
+}
+
+/* A number that an engine told is one of this pid namespace only where it means our runner: pid 1
+ * of a namespace of its own. */
+static bool
+is_runner(const char *process)
+{
+	static const char name[] = "Name:\t.hermes-runner\n", pids[] = "\nNSpid:";
+	HL_AUTO(hl_buf_done) struct hl_buf status = { 0 };
+
+	if (!read_proc(process, "status", &status) || strncmp(status.data, name, strlen(name)) != 0)
+		return false;
+	const char *line = strstr(status.data, pids);
+	if (line == NULL)
+		return false;
+	line += strlen(pids);
+	size_t len = strcspn(line, "\n");
+	/* Of this namespace, then of each below; two at least. */
+	return len > 4 && memcmp(line + len - 2, "\t1", 2) == 0;
+}
+
+/* What the map of that process says; of one in the launcher's own namespace it is no news. */
+static bool
+is_itself(const char *process, const char *name, uint32_t id, uint32_t *ret_outside)
+{
+	HL_AUTO(hl_buf_done) struct hl_buf theirs = { 0 };
+	HL_AUTO(hl_buf_done) struct hl_buf ours = { 0 };
+
+	*ret_outside = id;
+	if (!read_proc(process, name, &theirs) || !read_proc("self", name, &ours))
+		return true;
+	if (theirs.len == ours.len && memcmp(theirs.data, ours.data, ours.len) == 0)
+		return true;
+	if (!confine_id_outside(theirs.data, id, ret_outside))
+		*ret_outside = UINT32_MAX;
+	return *ret_outside == id;
+}
+
+int
+docker_check_owner(const struct plan *plan, uint32_t pid, struct hl_err *err)
+{
+	char process[16];
+	uint32_t uid, gid;
+
+	/* A root caller's command is somebody who owns nothing, wherever. */
+	if (plan->user_kind != PLAN_USER_CALLER || plan->uid != geteuid() || pid == 0)
+		return 0;
+	snprintf(process, sizeof(process), "%u", pid);
+	if (!is_runner(process))
+		return 0;
+	bool is_same = is_itself(process, "uid_map", plan->uid, &uid);
+	if (is_itself(process, "gid_map", plan->gid, &gid) && is_same)
+		return 0;
+	hl_err_set(err, HLB_53,
+	    "the command is not the caller %u:%u on this host, but %u:%u: the engine maps users",
+	    plan->uid, plan->gid, uid, gid);
+	return hl_err_help(err,
+	    "take the mapping out of the engine's settings (userns, userns-remap), or let the policy name "
+	    "another process.user than 'caller'");
+}
