@@ -80,8 +80,10 @@ read_text(struct stack *stack, struct loaded *loaded, struct policy_findings *fi
 	else if (result == 0 && is_text && findings->len == diag.first)
 		policy_diag_error(&diag, HLP_01, (struct diag_at){ 1, 1, 0 },
 		    "the policy is empty");
-	if (result == 0)
+	if (result == 0) {
 		policy_check_file(loaded->read, &diag);
+		result = policy_contradictions_in_file(stack->policy, loaded->read, &diag, err);
+	}
 	policy_diag_seal(&diag, &loaded->source, loaded->root);
 	return result;
 }
@@ -246,13 +248,15 @@ static int
 settle(struct stack *stack, struct hl_err *err)
 {
 	struct policy *policy = stack->policy;
+	struct policy_contradictions found;
 
-	if (policy_settle(policy, err) != 0)
+	if (policy_contradictions_find(policy, &found, err) != 0 || policy_settle(policy, err) != 0)
 		return -1;
 	for (size_t i = 0; i < stack->len; i++) {
 		struct loaded *loaded = &stack->files[i];
 		struct diag diag;
 		policy_diag_init(&diag, stack->findings, loaded->finding_name);
+		policy_contradictions_tell(&found, loaded->read, &diag);
 		policy_check_settled(policy, &diag, loaded->read);
 		if (!stack->is_fragment)
 			policy_check_layers(policy, &diag, loaded->read);
