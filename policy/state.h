@@ -68,6 +68,14 @@ struct policy {
 	const char *level;
 	bool has_trust;                  /* signatures were asked for */
 	char sha256[HL_SHA256_HEX_SIZE]; /* "": not asked for since the last change */
+	struct policy_kept *kept;        /* NULL: policy_keep() was not called */
+};
+
+/* What requests change, as it was. */
+struct policy_kept {
+	struct policy_state states[POLICY_FIELD_MAX];
+	struct policy_value values[POLICY_FIELD_MAX];
+	struct policy_arena_mark mark;
 };
 
 /* The fold of one layer into all that came before. */
