@@ -27,11 +27,24 @@ struct policy_refs {
 	size_t len;
 };
 
-/* A set for asking: names sorted, beside them what can hold more than itself. Borrows all of it. */
+/* A pattern that many texts are held against. */
+struct policy_shape {
+	const char *text;
+	size_t len, head, tail; /* bytes before the first star, and behind the last one */
+	bool has_star;
+};
+
+/* What can hold more than itself. */
+struct policy_wide {
+	const struct policy_item *item;
+	struct policy_shape shape; /* of a pattern; text NULL: it is something else */
+};
+
+/* A set for asking: names sorted, beside them the wide ones. Borrows all of it. */
 struct policy_index {
 	const char **names;
 	size_t names_len;
-	const struct policy_item **wide; /* patterns and records */
+	struct policy_wide *wide;
 	size_t wide_len;
 };
 
