@@ -94,6 +94,9 @@ said_in_stack(struct look *look, enum policy_field field)
 		.used_at = contradict_spot(&state->origin),
 	};
 
+	/* Of its parts `at` is what others are held against. */
+	if (field == POLICY_FS_WORKDIR)
+		said.used_at = contradict_spot(&look->policy->workdir_at_origin);
 	if (is_cut_by_bounds(field)) {
 		if (!policy_cut_list(&look->policy->arena, policy_field_kind(field), state,
 			&said.items))
@@ -355,12 +358,14 @@ is_file(const struct policy *policy, int index)
 	return index >= 0 && !policy->layers[index]->is_level;
 }
 
-/* Nobody wrote what a level says: then it is told where the other one is, if it is told at all. */
+/* Nobody wrote what a level says: then it is told where the other one is, if it is told at all.
+ * What is refused has a place in any case: of two levels it is that of the file which brings them.
+ */
 static bool
 judge(const struct policy *policy, struct policy_contradiction *found)
 {
-	int at = contradict_layer(policy, &found->at),
-	    other = contradict_layer(policy, &found->other);
+	int at = contradict_layer(policy, &found->at);
+	int other = contradict_layer(policy, &found->other);
 
 	found->severity = found->rule->severity;
 	/* Told of the file. */
@@ -370,13 +375,17 @@ judge(const struct policy *policy, struct policy_contradiction *found)
 		found->severity = at < other ? POLICY_NOTE : POLICY_WARNING;
 		return is_file(policy, at);
 	}
-	if (!is_file(policy, at)) {
-		struct hl_origin turned = found->at;
-		found->at = found->other;
-		found->other = turned;
-		at = other;
-	}
-	return is_file(policy, at);
+	if (is_file(policy, at))
+		return true;
+	struct hl_origin turned = found->at;
+	found->at = found->other;
+	found->other = turned;
+	for (size_t i = policy->layers_len; !is_file(policy, other) && i-- > 0;)
+		if (is_file(policy, (int)i)) {
+			other = (int)i;
+			found->at = policy_origin(policy->layers[i], (struct diag_at){ 1, 1, 0 });
+		}
+	return true;
 }
 
 int

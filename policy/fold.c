@@ -198,18 +198,19 @@ fold_map(struct policy_fold *f, const struct policy_given *given, struct policy_
 	state->items = all;
 }
 
+/* origin: of who decided it. */
 static void
 fold_place(struct policy_fold *f, const struct policy_given *given, const char *path,
-    const char **into)
+    const char **into, struct hl_origin *origin)
 {
-	const struct policy_state *state = &f->policy->states[POLICY_FS_WORKDIR];
-
 	if (path == NULL)
 		return;
-	if (*into == NULL)
+	if (*into == NULL) {
 		*into = path;
-	else if (strcmp(*into, path) != 0)
-		policy_report_outside(f, POLICY_FS_WORKDIR, given->at, HLP_20, &state->origin);
+		*origin = policy_origin(f->layer, given->at);
+	} else if (strcmp(*into, path) != 0) {
+		policy_report_outside(f, POLICY_FS_WORKDIR, given->at, HLP_20, origin);
+	}
 }
 
 /* path and at are decided once, access is the stricter. */
@@ -226,8 +227,10 @@ fold_workdir(struct policy_fold *f, const struct policy_given *given, struct pol
 		}
 		state->items.len = 1;
 	}
-	fold_place(f, given, mount->src, &state->items.v[0].mount.src);
-	fold_place(f, given, mount->dst, &state->items.v[0].mount.dst);
+	fold_place(f, given, mount->src, &state->items.v[0].mount.src,
+	    &f->policy->workdir_path_origin);
+	fold_place(f, given, mount->dst, &state->items.v[0].mount.dst,
+	    &f->policy->workdir_at_origin);
 	if (given->has_bound)
 		fold_bound(f, POLICY_FS_WORKDIR, given, state);
 	state->has_default = true;

@@ -78,6 +78,7 @@ struct policy {
 	struct policy_state states[POLICY_FIELD_MAX];
 	struct policy_value values[POLICY_FIELD_MAX];
 	struct hl_origin home_src_origin; /* of its source, which later layers do not change */
+	struct hl_origin workdir_path_origin, workdir_at_origin; /* likewise */
 	const char *level;
 	bool has_trust;                  /* signatures were asked for */
 	char sha256[HL_SHA256_HEX_SIZE]; /* "": not asked for since the last change */

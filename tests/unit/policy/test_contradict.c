@@ -268,6 +268,27 @@ levels_are_told_of_the_file(void **state)
 	assert_string_equal(spelled(POLICY_PROCESS_CAPS), "[]");
 }
 
+/* A later layer that says another part of the same key is not who decided it. */
+static void
+a_part_of_a_key_has_its_own_place(void **state)
+{
+	(void)state;
+	assert_int_equal(stack_load_two(BASE "fs: {workdir: {at: /}}\n",
+			     HEAD "level: restricted@1\nprocess: {caps: []}\n"),
+	    -1);
+	expect_code("HLP-15");
+	assert_string_equal(t.findings.items[0].where.file, "base.yaml");
+	assert_int_equal(stack_load_two(BASE "fs: {workdir: {at: /d}}\n",
+			     HEAD "fs: {workdir: {access: ro}, mounts: [" MOUNT "]}\n"),
+	    -1);
+	assert_string_equal(stack_find("HLP-15")->other.file, "base.yaml");
+	assert_int_equal(stack_load_two(BASE "fs: {workdir: {at: /d}}\n",
+			     "version: 1\nid: a/b\nlevel: restricted@1\nfs: {workdir: {at: /e}}\n"),
+	    -1);
+	expect_code("HLP-20");
+	assert_string_equal(stack_find("HLP-20")->other.file, "base.yaml");
+}
+
 /* Three layers: the place is that of whoever decides, not of whoever spoke first. */
 static void
 the_one_who_decides_is_told(void **state)
@@ -438,6 +459,7 @@ main(void)
 		cmocka_unit_test(inside_one_file),
 		cmocka_unit_test(between_two_layers),
 		cmocka_unit_test(levels_are_told_of_the_file),
+		cmocka_unit_test(a_part_of_a_key_has_its_own_place),
 		cmocka_unit_test(the_one_who_decides_is_told),
 		cmocka_unit_test(many_are_cut),
 		cmocka_unit_test(what_is_kept_is_recorded),
