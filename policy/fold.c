@@ -282,6 +282,48 @@ fold_field(struct policy_fold *f, enum policy_field field, const struct policy_g
 	}
 }
 
+/* Whether what is locked lets through what the layer's bound would not. */
+static bool
+would_tighten(struct policy_fold *f, enum policy_field field, const struct policy_given *given)
+{
+	const struct policy_state *state = &f->policy->states[field];
+	struct policy_refs flat = { 0 };
+	struct policy_index index;
+
+	if (!given->has_bound || !state->is_bounded)
+		return given->has_bound;
+	if (!policy_kind_is_set(policy_field_kind(field)))
+		return !policy_kind_is_list(policy_field_kind(field)) &&
+		       !policy_number_is_inside(field, state->bound, given->bound);
+	if (!policy_flatten(&f->policy->arena, state, &flat) ||
+	    !policy_index_init(&f->policy->arena, &given->allowed, &index)) {
+		f->is_oom = true;
+		return false;
+	}
+	for (size_t i = 0; i < flat.len; i++)
+		if (!policy_index_has(&index, flat.v[i]))
+			return true;
+	return false;
+}
+
+/* A level is not somebody's wish: what was locked before it stays as it is. Who names the level is
+ * told what of it does not hold. */
+static bool
+lock_out_level(struct policy_fold *f, enum policy_field field, const struct policy_given *given)
+{
+	const struct policy_state *state = &f->policy->states[field];
+	char who[160];
+
+	if (!would_tighten(f, field, given))
+		return true;
+	describe(&state->lock_origin, who, sizeof(who));
+	policy_diag_warn(f->diag, HLP_18, given->at, "%.40s does not tighten %s, locked by %s",
+	    f->layer->name, policy_field_key(field), who);
+	policy_diag_other(f->diag, state->lock_origin.where, "locked here");
+	policy_diag_help(f->diag, "name another level, or have the lock's owner tighten it");
+	return true;
+}
+
 /* True when the layer may not say anything of the field. */
 static bool
 is_locked_out(struct policy_fold *f, enum policy_field field, const struct policy_given *given)
@@ -291,9 +333,8 @@ is_locked_out(struct policy_fold *f, enum policy_field field, const struct polic
 
 	if (!state->is_locked)
 		return false;
-	/* A level is not somebody's wish: what was locked before it stays as it is. */
 	if (f->layer->is_level)
-		return true;
+		return lock_out_level(f, field, given);
 	describe(&state->lock_origin, who, sizeof(who));
 	policy_diag_error(f->diag, HLP_18, given->at, "%s is locked by %s", policy_field_key(field),
 	    who);
