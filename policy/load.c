@@ -326,11 +326,8 @@ finish_stack(struct stack *stack, struct hl_err *err)
 	if (stack->findings->errors > 0)
 		return policy_findings_err(stack->findings, err);
 	sort_files(stack);
-	if (fold_files(stack, err) != 0)
-		return -1;
-	if (stack->findings->errors > 0)
-		return policy_findings_err(stack->findings, err);
-	if (settle(stack, err) != 0)
+	/* What layers say against each other is told beside what one of them may not say. */
+	if (fold_files(stack, err) != 0 || settle(stack, err) != 0)
 		return -1;
 	return stack->findings->errors > 0 ? policy_findings_err(stack->findings, err) : 0;
 }

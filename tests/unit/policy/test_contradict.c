@@ -311,6 +311,20 @@ the_one_who_decides_is_told(void **state)
 	assert_string_equal(finding->other.file, "b.yaml");
 }
 
+/* All in one run: what a lock forbids hides no contradiction. */
+static void
+all_is_told_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(stack_load_two(BASE "lock: [process.caps]\nprocess: {caps: []}\n"
+					     "fs: {mounts: [" MOUNT "]}\n",
+			     HEAD "process: {caps: [CHOWN]}\nfs: {workdir: {at: /d}}\n"),
+	    -1);
+	assert_int_equal(t.findings.errors, 2);
+	expect_code("HLP-18");
+	expect_code("HLP-15");
+}
+
 /* As many as are shown, and that there are more. */
 static void
 many_are_cut(void **state)
@@ -461,6 +475,7 @@ main(void)
 		cmocka_unit_test(levels_are_told_of_the_file),
 		cmocka_unit_test(a_part_of_a_key_has_its_own_place),
 		cmocka_unit_test(the_one_who_decides_is_told),
+		cmocka_unit_test(all_is_told_at_once),
 		cmocka_unit_test(many_are_cut),
 		cmocka_unit_test(what_is_kept_is_recorded),
 		cmocka_unit_test(no_value_is_told),
