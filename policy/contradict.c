@@ -296,6 +296,7 @@ follow(struct look *look)
 	static void (*const finders[])(struct look *) = {
 		[FIND_pair] = find_pair,
 		[FIND_backends] = find_no_backend,
+		[FIND_denied] = contradict_denied,
 		[FIND_home] = contradict_home,
 		[FIND_places] = contradict_places,
 		[FIND_root] = contradict_root,

@@ -20,6 +20,7 @@ enum when {
 enum finder {
 	FIND_pair,
 	FIND_backends,
+	FIND_denied,
 	FIND_home,
 	FIND_places,
 	FIND_root,
@@ -91,6 +92,7 @@ void contradict_found(struct look *look, const struct spot *at, const struct spo
     const char *name, const char *rest);
 
 /* contradict_lists.c */
+void contradict_denied(struct look *look);
 void contradict_places(struct look *look);
 void contradict_home(struct look *look);
 void contradict_root(struct look *look);

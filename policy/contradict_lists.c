@@ -118,6 +118,57 @@ contradict_root(struct look *look)
 	contradict_found(look, &workdir.used_at, &root.bound_at, NULL, NULL);
 }
 
+/* Certain only: of a pattern the host decides what it covers, but for all below a directory. */
+static bool
+is_denied(const char *denied, const char *path)
+{
+	size_t len = strlen(denied);
+	bool is_all_below = len > 3 && strcmp(denied + len - 3, "/**") == 0;
+
+	len -= is_all_below ? 3 : 0;
+	if (denied[0] != '/' || memchr(denied, '*', len) != NULL ||
+	    memchr(denied, '?', len) != NULL || memchr(denied, '$', len) != NULL ||
+	    strncmp(path, denied, len) != 0)
+		return false;
+	return path[len] == '/' || (path[len] == '\0' && !is_all_below);
+}
+
+static void
+find_denied(struct look *look, const struct policy_items *denied, const char *path,
+    const struct spot *at)
+{
+	for (size_t i = 0; i < denied->len; i++) {
+		if (!is_denied(denied->v[i].text, path))
+			continue;
+		struct spot other = contradict_spot(&denied->v[i].origin);
+		contradict_found(look, at, &other, path, NULL);
+		return;
+	}
+}
+
+/* What fs.deny covers is no source of a mount, and no working directory. */
+void
+contradict_denied(struct look *look)
+{
+	struct said denied = contradict_said(look, POLICY_FS_DENY);
+	struct said mounts = contradict_said(look, POLICY_FS_MOUNTS);
+	struct said workdir = contradict_said(look, POLICY_FS_WORKDIR);
+
+	if (denied.items.len == 0)
+		return;
+	for (size_t i = 0; i < mounts.items.len && !contradict_is_full(look); i++) {
+		const struct policy_item *item = &mounts.items.v[i];
+		struct spot at = contradict_spot(&item->origin);
+		if (!item->mount.is_volume)
+			find_denied(look, &denied.items, item->mount.src, &at);
+	}
+	if (workdir.items.len == 0 || workdir.items.v[0].mount.src == NULL)
+		return;
+	struct spot at = look->layer != NULL ? workdir.used_at
+					     : contradict_spot(&look->policy->workdir_path_origin);
+	find_denied(look, &denied.items, workdir.items.v[0].mount.src, &at);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Names
  */
