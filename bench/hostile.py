@@ -39,6 +39,11 @@ def host(number: int) -> str:
     return f'    - {{host: "*.h.example", paths: [{paths}]}}\n'
 
 
+def dear(head: str, tail: str, number: int) -> str:
+    """A pattern that ends as all others do; as many as may be have text between two stars."""
+    return f'    - "{head}{number}_{tail}*"\n' if number < 128 else f'    - "*{number}_{tail}"\n'
+
+
 SHAPES = {
     "brackets": "[" * MIB,
     "nested-maps": "".join(" " * i + "a:\n" for i in range(1400)),
@@ -62,6 +67,15 @@ SHAPES = {
     "mounts-256": members("fs:\n  mounts:\n", lambda i: f"    - {{src: /a{i}, dst: /b{i}}}\n", RECORDS),
     "hosts-256": members("network:\n  allow:\n", host, RECORDS),
     "images-1024": members("image:\n", lambda i: f'  - "r/*{i}*a*b*:*"\n'),
+    "lists": fill(
+        "env:\n  pass:\n    allowed:\n" + "".join(dear("*A*B*C*D", "x", i) for i in range(MEMBERS))
+        + "image:\n  allowed:\n" + "".join(dear("*a*b*c*d", "x", i) for i in range(MEMBERS))
+        + '  default: ["*a*b*c*d1_x*"]\n'
+        + "network:\n  allow:\n" + "".join(f'    - {{host: "*.h.example", ports: [{i + 1}], paths: ["/*/{i}", "/{i}/*"]}}\n'
+                                         for i in range(RECORDS))
+        + "fs:\n  mounts:\n" + "".join(f"    - {{src: /a{i}, dst: /b{i}}}\n" for i in range(RECORDS))
+        + "  deny:\n" + "".join(f'    - "/**/{i}/**/*a*b*"\n' for i in range(128)), lambda i: "#\n")
+    .replace("baseline@1", "open@1", 1),  # whose env.pass is every name: each is held against each
     "anchors": fill("", lambda i: f"a{i}: &a{i} [*a{i}, *a{i}]\n"),
 }
 

@@ -82,9 +82,10 @@ put_text(char *field, size_t size, const char *text)
 		memcpy(field + size - 4, "...", 4);
 }
 
-/* The bound as the policy has it, where the control is a field of it. */
+/* The bound as the policy has it, where the control is a field of it; not when it is judged. */
 static void
-put_field_bound(const struct judge *judge, const char *control, struct conflict *conflict)
+put_field_bound(const struct judge *judge, const char *control, bool is_judged,
+    struct conflict *conflict)
 {
 	enum policy_field field = policy_field_find(control);
 	struct hl_buf buf HL_AUTO(hl_buf_done_secret) = { 0 };
@@ -96,7 +97,7 @@ put_field_bound(const struct judge *judge, const char *control, struct conflict 
 	conflict->origin = value->is_bounded ? value->bound_origin : value->origin;
 	conflict->is_locked = value->is_locked;
 	/* A value of env.set may be private, and says nothing about a bound. */
-	if (field == POLICY_ENV_SET || conflict->bound[0] != '\0')
+	if (is_judged || field == POLICY_ENV_SET || conflict->bound[0] != '\0')
 		return;
 	hl_buf_init(&buf, 8192);
 	policy_value_format(value, field, &buf);
@@ -138,7 +139,7 @@ conflict_add(struct judge *judge, const struct ask *ask, const struct cause *cau
 	conflict.origin = (struct hl_origin){ .layer = "built-in" };
 	put_text(conflict.bound, sizeof(conflict.bound),
 	    cause->bound != NULL ? cause->bound : row->bound);
-	put_field_bound(judge, cause->control, &conflict);
+	put_field_bound(judge, cause->control, judgement != NULL, &conflict);
 	if (judgement != NULL) {
 		conflict.origin = judgement->origin;
 		conflict.is_locked = judgement->is_locked;
@@ -448,12 +449,13 @@ judge_all(struct judge *judge)
 }
 
 int
-conflicts_judge(struct policy *policy, const struct request *request,
-    struct conflicts *ret_conflicts, struct hl_err *err)
+conflicts_judge_kept(struct policy *policy, const struct request *request,
+    struct conflicts_kept *kept, struct conflicts *ret_conflicts, struct hl_err *err)
 {
 	struct judge judge = { .policy = policy,
 		.request = request,
 		.out = ret_conflicts,
+		.deny = kept->deny,
 		.err = err };
 
 	/* Not the whole of it: the items are pages that a run without conflicts never touches. */
@@ -462,13 +464,25 @@ conflicts_judge(struct policy *policy, const struct request *request,
 	hl_strv_init(&ret_conflicts->notes, CONFLICT_NOTES_MAX);
 	int status = judge_all(&judge);
 
-	judge_mounts_done(&judge);
+	kept->deny = judge.deny;
+	host_account_done(&judge.account);
 	if (status == -1 ||
 	    hl_strv_check(&ret_conflicts->engine_args, "engine arguments", err) == -1) {
 		conflicts_done(ret_conflicts);
 		return -1;
 	}
 	return 0;
+}
+
+int
+conflicts_judge(struct policy *policy, const struct request *request,
+    struct conflicts *ret_conflicts, struct hl_err *err)
+{
+	struct conflicts_kept kept = { 0 };
+	int status = conflicts_judge_kept(policy, request, &kept, ret_conflicts, err);
+
+	conflicts_kept_done(&kept);
+	return status;
 }
 
 void

@@ -44,20 +44,22 @@ build_deny_list(struct judge *judge)
 	host.user = judge->account.user;
 	host.home = judge->account.home;
 	host.cwd = cwd;
-	judge->deny = calloc(1, sizeof(*judge->deny));
-	if (judge->deny == NULL)
+	struct deny_list *deny HL_AUTO_FREE = calloc(1, sizeof(*deny));
+	if (deny == NULL)
 		return hl_err_oom(judge->err);
-	return deny_list_build(judge->policy, &host, &plan, judge->deny, judge->err);
+	if (deny_list_build(judge->policy, &host, &plan, deny, judge->err) != 0)
+		return -1;
+	judge->deny = HL_TAKE_PTR(deny);
+	return 0;
 }
 
 void
-judge_mounts_done(struct judge *judge)
+conflicts_kept_done(struct conflicts_kept *kept)
 {
-	if (judge->deny != NULL)
-		deny_list_done(judge->deny);
-	free(judge->deny);
-	judge->deny = NULL;
-	host_account_done(&judge->account);
+	if (kept->deny != NULL)
+		deny_list_done(kept->deny);
+	free(kept->deny);
+	kept->deny = NULL;
 }
 
 /* What a symbolic link at path points to, also when nothing is there: heap string. path as it is

@@ -40,7 +40,7 @@ struct judge {
 	bool is_warn;
 	const char *backend;
 	struct engine_sums sums;
-	struct deny_list *deny; /* built for the first mount */
+	struct deny_list *deny; /* built for the first mount; conflicts_kept_done() */
 	struct account account; /* the caller's, with deny */
 };
 
@@ -110,7 +110,6 @@ struct mount_ask {
 int judge_mount(struct judge *judge, const struct ask *ask,
     const struct mount_ask *mount) HL_MUST_CHECK;
 /* Releases what the first mount built. */
-void judge_mounts_done(struct judge *judge);
 /* The launcher's own spelling, SRC:DST[:ro|rw]. */
 int judge_mount_text(struct judge *judge, const struct ask *ask, const char *text) HL_MUST_CHECK;
 

@@ -159,6 +159,15 @@ struct conflicts {
  * controls). refused > 0: nothing may be started. -1: a request cannot be understood at all. */
 int conflicts_judge(struct policy *policy, const struct request *request,
     struct conflicts *ret_conflicts, struct hl_err *err) HL_MUST_CHECK;
+/* The same for many requests, each of one policy as it was: what is looked up on this host for the
+ * first that needs it is kept. kept begins empty. */
+struct conflicts_kept {
+	struct deny_list *deny; /* plan_parts.h; of the policy, which must live as long */
+};
+
+int conflicts_judge_kept(struct policy *policy, const struct request *request,
+    struct conflicts_kept *kept, struct conflicts *ret_conflicts, struct hl_err *err) HL_MUST_CHECK;
+void conflicts_kept_done(struct conflicts_kept *kept);
 void conflicts_done(struct conflicts *conflicts);
 /* The first that refuses; NULL: none does. */
 const struct conflict *conflicts_refusal(const struct conflicts *conflicts);

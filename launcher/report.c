@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "launcher/launcher.h"
+#include "launcher/options.h"
 
 #include "base/banned.h"
 
@@ -81,15 +82,24 @@ report_error(const struct hl_err *err)
 	emit(&text);
 }
 
+/* A note, such as of what lies dormant, is for who looks at policies and not for every run. */
+static bool
+is_shown(const struct policy_finding *finding, enum verb verb)
+{
+	if (finding->severity == POLICY_NOTE && verb != VERB_EXPLAIN &&
+	    strncmp(verb_rows[verb].words, "policy ", strlen("policy ")) != 0)
+		return false;
+	return finding->severity == POLICY_ERROR || !is_quiet;
+}
+
 void
 report_findings(const struct policy_findings *findings, const struct request *request)
 {
 	struct hl_buf text;
 
-	(void)request;
 	hl_buf_init(&text, 1U << 20);
 	for (size_t i = 0; i < findings->len; i++)
-		if (findings->items[i].severity == POLICY_ERROR || !is_quiet)
+		if (is_shown(&findings->items[i], request->verb))
 			policy_finding_format(&findings->items[i], &text);
 	if (findings->is_cut)
 		hl_buf_putf(&text, "hermes-launch: only the first %d findings are shown\n",

@@ -1,7 +1,7 @@
 /*
- * One expectation held against a stack. Each has the stack read afresh, because what judges a
- * request also puts it in force. A request goes the way of run's own options, a path the way of
- * policy why: what a test says is what a run would do.
+ * One expectation held against a stack. Each finds the stack as it was read: what judges a request
+ * also puts it in force, and that is undone. A request goes the way of run's own options, a path
+ * the way of policy why: what a test says is what a run would do.
  */
 #include "launcher/trial.h"
 
@@ -159,7 +159,7 @@ judge(const struct trial *trial, struct policy *policy, bool *ret_is_met, char *
 	fill(&asked, trial);
 	if (expectation->word == POLICY_REQUEST_ENGINE_ARG)
 		touch_argument(trial->coverage, policy, expectation);
-	if (conflicts_judge(policy, &asked, &conflicts, &cause) != 0) {
+	if (conflicts_judge_kept(policy, &asked, trial->kept, &conflicts, &cause) != 0) {
 		/* What nobody understands is refused for that, and only who says so expects it. */
 		*ret_is_met = is_refuse && expectation->code == cause.code;
 		snprintf(message, MESSAGE_SIZE, "it is not understood: %.400s [%s]", cause.msg,
@@ -283,20 +283,16 @@ spent_us(void)
 int
 trial_run(const struct trial *trial, bool *ret_is_met, char message[600], struct hl_err *err)
 {
-	struct policy *policy = NULL;
-	struct policy_findings findings;
-	int status = load_policy_alone(trial->files, trial->host, &policy, &findings, err);
+	bool had_places = trial->kept->deny != NULL;
+	uint64_t begin = spent_us();
 
-	policy_findings_done(&findings);
-	if (status != 0)
-		return -1;
-	touch_stack(trial->coverage, policy);
+	touch_stack(trial->coverage, trial->policy);
 	if (trial->expectation->field != POLICY_FIELD_MAX)
 		trial->coverage->fields[trial->expectation->field] = true;
-	uint64_t begin = spent_us();
-	status = hold(trial, policy, ret_is_met, message, err);
-	if (trial->spent_us != NULL)
+	int status = hold(trial, trial->policy, ret_is_met, message, err);
+	policy_restore(trial->policy);
+	/* What the host has at denied places is read once, and is no matter of the request. */
+	if (trial->spent_us != NULL && had_places == (trial->kept->deny != NULL))
 		*trial->spent_us += spent_us() - begin;
-	policy_free(policy);
 	return status;
 }

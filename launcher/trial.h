@@ -19,12 +19,13 @@ struct coverage {
 };
 
 struct trial {
-	const struct host *host; /* its working directory is where the names of files begin */
-	const char *workdir;     /* of the command: an empty directory */
-	const struct request_items *files; /* the stack */
+	const struct host *host;     /* its working directory is where the names of files begin */
+	const char *workdir;         /* of the command: an empty directory */
+	struct policy *policy;       /* the stack, kept by policy_keep() */
+	struct conflicts_kept *kept; /* of that policy */
 	const struct policy_expectation *expectation;
 	struct coverage *coverage;
-	uint64_t *spent_us; /* adds the processor time of judging, reading left out; or NULL */
+	uint64_t *spent_us; /* adds the processor time of judging; or NULL */
 };
 
 /* 0: *ret_is_met, and message says what is not as expected. -1: it cannot be told. */

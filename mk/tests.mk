@@ -111,6 +111,9 @@ check-fuzz-corpus: $(patsubst tests/fuzz/%.c,$(B)/replay/%,$(fuzz-src))
 	@set -e; for target in $^; do name=$$(basename $$target); \
 		$$target tests/fuzz/corpus/$$name; done
 
+# It asks what the other asks.
+$(B)/fuzz/fuzz_merge $(B)/replay/fuzz_merge: tests/fuzz/fuzz_policy.c
+
 # Long runs: make fuzz FUZZ_SECONDS=1800
 FUZZ_SECONDS ?= 60
 $(B)/fuzz/fuzz_pull: with-src := $(engine-read-src)

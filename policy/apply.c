@@ -272,3 +272,30 @@ policy_withdraw(struct policy *policy, enum policy_field field, const char *text
 	finish(policy, field, &own);
 	return 0;
 }
+
+int
+policy_keep(struct policy *policy, struct hl_err *err)
+{
+	struct policy_kept *kept = policy_arena_alloc(&policy->arena, sizeof(*kept));
+
+	if (kept == NULL)
+		return hl_err_oom(err);
+	memcpy(kept->states, policy->states, sizeof(kept->states));
+	memcpy(kept->values, policy->values, sizeof(kept->values));
+	kept->mark = policy_arena_mark(&policy->arena);
+	policy->kept = kept;
+	return 0;
+}
+
+/* Requests put new lists in place of old ones and write into none. */
+void
+policy_restore(struct policy *policy)
+{
+	const struct policy_kept *kept = policy->kept;
+
+	HL_BUG_ON(kept == NULL);
+	memcpy(policy->states, kept->states, sizeof(kept->states));
+	memcpy(policy->values, kept->values, sizeof(kept->values));
+	policy_arena_rewind(&policy->arena, &kept->mark);
+	policy->sha256[0] = '\0';
+}

@@ -27,18 +27,34 @@ struct policy_chunk {
 	alignas(max_align_t) char bytes[];
 };
 
-void
-policy_arena_done(struct policy_arena *arena)
+struct policy_arena_mark
+policy_arena_mark(const struct policy_arena *arena)
 {
-	struct policy_chunk *chunk = arena->chunks;
+	return (struct policy_arena_mark){ arena->chunks,
+		arena->chunks != NULL ? arena->chunks->used : 0 };
+}
 
-	while (chunk != NULL) {
-		struct policy_chunk *next = chunk->next;
+void
+policy_arena_rewind(struct policy_arena *arena, const struct policy_arena_mark *mark)
+{
+	while (arena->chunks != mark->chunk) {
+		struct policy_chunk *chunk = arena->chunks;
+		arena->chunks = chunk->next;
+		arena->size -= chunk->size;
 		/* env.set may hold what its author thought private. */
 		explicit_bzero(chunk->bytes, chunk->used);
 		free(chunk);
-		chunk = next;
 	}
+	if (mark->chunk != NULL) {
+		explicit_bzero(mark->chunk->bytes + mark->used, mark->chunk->used - mark->used);
+		mark->chunk->used = mark->used;
+	}
+}
+
+void
+policy_arena_done(struct policy_arena *arena)
+{
+	policy_arena_rewind(arena, &(struct policy_arena_mark){ 0 });
 	*arena = (struct policy_arena){ 0 };
 }
 

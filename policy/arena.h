@@ -17,6 +17,14 @@ struct policy_arena {
 };
 
 void policy_arena_done(struct policy_arena *arena);
+/* What is allocated from now on goes away by policy_arena_rewind(), and nothing else does. */
+struct policy_arena_mark {
+	struct policy_chunk *chunk;
+	size_t used;
+};
+
+struct policy_arena_mark policy_arena_mark(const struct policy_arena *arena);
+void policy_arena_rewind(struct policy_arena *arena, const struct policy_arena_mark *mark);
 /* Zeroed and aligned for any object. NULL: no memory. size may be 0. */
 void *policy_arena_alloc(struct policy_arena *arena, size_t size) HL_MUST_CHECK;
 /* n objects of size bytes; NULL also when the product overflows. */

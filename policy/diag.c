@@ -182,6 +182,18 @@ policy_diag_warn(struct diag *diag, enum hl_code code, struct diag_at at, const 
 }
 
 void
+policy_diag_note(struct diag *diag, enum hl_code code, struct diag_at at, const char *format, ...)
+{
+	va_list ap;
+
+	if (!add(diag, POLICY_NOTE, code, at))
+		return;
+	va_start(ap, format);
+	diag->last->message = format_text(format, ap);
+	va_end(ap);
+}
+
+void
 policy_diag_help(struct diag *diag, const char *format, ...)
 {
 	va_list ap;

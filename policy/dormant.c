@@ -1,7 +1,7 @@
 /*
  * What a tighter layer makes meaningless lies dormant: it is left out of what is effective, so that
- * no plan is built on it, and its bound stays. One file that says both is wrong (check.c); what is
- * printed of a stack is one file, and must be right.
+ * no plan is built on it, and its bound stays. One file that says both is wrong, and of a stack it
+ * is told (contradict.c); what is printed of a stack is one file, and must be right.
  */
 #include <string.h>
 
@@ -10,16 +10,21 @@
 
 #include "base/banned.h"
 
-/* With the one field bounded to its strictest word, the other goes no further than `most`; of a
- * list nothing is left. */
+/* Of contradictions.def: with the one field bounded to its strictest word, the other goes no
+ * further than `most`; of a list nothing is left. */
 static const struct {
 	enum policy_field field, by;
+	enum policy_across across;
+	bool is_ruled; /* by a word */
 	uint64_t most;
 } rows[] = {
-	{ POLICY_PROCESS_CAPS, POLICY_PROCESS_SECCOMP_PROFILE, 0 },
-	{ POLICY_NETWORK_PUBLISH, POLICY_NETWORK_MODE, 0 },
-	{ POLICY_NETWORK_DNS, POLICY_NETWORK_MODE, 1 }, /* proxy, which is what nobody asks for */
-	{ POLICY_SSH_RUNNER, POLICY_FS_LANDLOCK, 0 },
+#define SOME    0
+#define USED(n) 0
+#define HELD(n) ((n) == 0)
+#define CONTRADICTION(symbol, code, severity, across, most, field, is, by, by_is, ...) \
+ { POLICY_##field, POLICY_##by, POLICY_ACROSS_##across, by_is, most },
+#include "policy/contradictions.def"
+#undef CONTRADICTION
 };
 
 /* The field that rules over this one, or NULL. */
@@ -28,7 +33,8 @@ ruler_of(const struct policy *policy, enum policy_field field, uint64_t *ret_mos
 {
 	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
 		const struct policy_state *by = &policy->states[rows[i].by];
-		if (rows[i].field != field || !by->is_bounded || by->bound != 0)
+		if (rows[i].field != field || rows[i].across != POLICY_ACROSS_DORMANT ||
+		    !rows[i].is_ruled || !by->is_bounded || by->bound != 0)
 			continue;
 		*ret_most = rows[i].most;
 		return by;
@@ -95,16 +101,54 @@ policy_number_dormant(struct policy *policy, enum policy_field field, struct hl_
 	return field == POLICY_LIMITS_WALL ? shorten_wall(policy, err) : 0;
 }
 
-void
-policy_list_dormant(struct policy *policy, enum policy_field field, struct policy_items *items)
+/* Whether a mount or the working directory is there, which are settled before. */
+static bool
+is_taken(const struct policy *policy, const char *dst)
+{
+	const struct policy_items *mounts = &policy->states[POLICY_FS_MOUNTS].items;
+	const struct policy_items *workdir = &policy->states[POLICY_FS_WORKDIR].items;
+
+	for (size_t i = 0; i < mounts->len; i++)
+		if (strcmp(mounts->v[i].mount.dst, dst) == 0)
+			return true;
+	return workdir->len > 0 && workdir->v[0].mount.dst != NULL &&
+	       strcmp(workdir->v[0].mount.dst, dst) == 0;
+}
+
+/* Nobody asked for the default ones, nor a level's: what a file puts there is meant. */
+static int
+leave_out_taken(struct policy *policy, struct policy_items *tmpfs, struct hl_err *err)
+{
+	struct policy_items left = { 0 };
+
+	left.v = policy_arena_array(&policy->arena, tmpfs->len, sizeof(*left.v));
+	if (left.v == NULL)
+		return hl_err_oom(err);
+	for (size_t i = 0; i < tmpfs->len; i++) {
+		const struct policy_item *item = &tmpfs->v[i];
+		bool is_default = strcmp(item->origin.layer, "built-in") == 0 ||
+				  strcmp(item->origin.layer, "level") == 0;
+		if (!is_default || !is_taken(policy, item->tmpfs.dst))
+			left.v[left.len++] = *item;
+	}
+	*tmpfs = left;
+	return 0;
+}
+
+int
+policy_list_dormant(struct policy *policy, enum policy_field field, struct policy_items *items,
+    struct hl_err *err)
 {
 	uint64_t most;
 	const struct policy_state *by = ruler_of(policy, field, &most);
 
+	if (field == POLICY_FS_TMPFS)
+		return leave_out_taken(policy, items, err);
 	if (by == NULL || items->len == 0)
-		return;
+		return 0;
 	items->len = 0;
 	policy->states[field].origin = by->bound_origin;
+	return 0;
 }
 
 bool

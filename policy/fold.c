@@ -198,18 +198,19 @@ fold_map(struct policy_fold *f, const struct policy_given *given, struct policy_
 	state->items = all;
 }
 
+/* origin: of who decided it. */
 static void
 fold_place(struct policy_fold *f, const struct policy_given *given, const char *path,
-    const char **into)
+    const char **into, struct hl_origin *origin)
 {
-	const struct policy_state *state = &f->policy->states[POLICY_FS_WORKDIR];
-
 	if (path == NULL)
 		return;
-	if (*into == NULL)
+	if (*into == NULL) {
 		*into = path;
-	else if (strcmp(*into, path) != 0)
-		policy_report_outside(f, POLICY_FS_WORKDIR, given->at, HLP_20, &state->origin);
+		*origin = policy_origin(f->layer, given->at);
+	} else if (strcmp(*into, path) != 0) {
+		policy_report_outside(f, POLICY_FS_WORKDIR, given->at, HLP_20, origin);
+	}
 }
 
 /* path and at are decided once, access is the stricter. */
@@ -226,8 +227,10 @@ fold_workdir(struct policy_fold *f, const struct policy_given *given, struct pol
 		}
 		state->items.len = 1;
 	}
-	fold_place(f, given, mount->src, &state->items.v[0].mount.src);
-	fold_place(f, given, mount->dst, &state->items.v[0].mount.dst);
+	fold_place(f, given, mount->src, &state->items.v[0].mount.src,
+	    &f->policy->workdir_path_origin);
+	fold_place(f, given, mount->dst, &state->items.v[0].mount.dst,
+	    &f->policy->workdir_at_origin);
 	if (given->has_bound)
 		fold_bound(f, POLICY_FS_WORKDIR, given, state);
 	state->has_default = true;
@@ -279,6 +282,48 @@ fold_field(struct policy_fold *f, enum policy_field field, const struct policy_g
 	}
 }
 
+/* Whether what is locked lets through what the layer's bound would not. */
+static bool
+would_tighten(struct policy_fold *f, enum policy_field field, const struct policy_given *given)
+{
+	const struct policy_state *state = &f->policy->states[field];
+	struct policy_refs flat = { 0 };
+	struct policy_index index;
+
+	if (!given->has_bound || !state->is_bounded)
+		return given->has_bound;
+	if (!policy_kind_is_set(policy_field_kind(field)))
+		return !policy_kind_is_list(policy_field_kind(field)) &&
+		       !policy_number_is_inside(field, state->bound, given->bound);
+	if (!policy_flatten(&f->policy->arena, state, &flat) ||
+	    !policy_index_init(&f->policy->arena, &given->allowed, &index)) {
+		f->is_oom = true;
+		return false;
+	}
+	for (size_t i = 0; i < flat.len; i++)
+		if (!policy_index_has(&index, flat.v[i]))
+			return true;
+	return false;
+}
+
+/* A level is not somebody's wish: what was locked before it stays as it is. Who names the level is
+ * told what of it does not hold. */
+static bool
+lock_out_level(struct policy_fold *f, enum policy_field field, const struct policy_given *given)
+{
+	const struct policy_state *state = &f->policy->states[field];
+	char who[160];
+
+	if (!would_tighten(f, field, given))
+		return true;
+	describe(&state->lock_origin, who, sizeof(who));
+	policy_diag_warn(f->diag, HLP_18, given->at, "%.40s does not tighten %s, locked by %s",
+	    f->layer->name, policy_field_key(field), who);
+	policy_diag_other(f->diag, state->lock_origin.where, "locked here");
+	policy_diag_help(f->diag, "name another level, or have the lock's owner tighten it");
+	return true;
+}
+
 /* True when the layer may not say anything of the field. */
 static bool
 is_locked_out(struct policy_fold *f, enum policy_field field, const struct policy_given *given)
@@ -288,9 +333,8 @@ is_locked_out(struct policy_fold *f, enum policy_field field, const struct polic
 
 	if (!state->is_locked)
 		return false;
-	/* A level is not somebody's wish: what was locked before it stays as it is. */
 	if (f->layer->is_level)
-		return true;
+		return lock_out_level(f, field, given);
 	describe(&state->lock_origin, who, sizeof(who));
 	policy_diag_error(f->diag, HLP_18, given->at, "%s is locked by %s", policy_field_key(field),
 	    who);

@@ -38,7 +38,13 @@ say_items(struct policy_judgement *judgement, enum policy_kind kind,
 	struct hl_buf text;
 
 	hl_buf_init(&text, (size_t)POLICY_FILE_MAX * 2);
-	policy_put_items(&text, kind, items);
+	/* Of a long list a message shows the first only: no more are written than fill it. */
+	for (size_t n = 8, len = 0; len == 0; n *= 8) {
+		hl_buf_reset(&text);
+		policy_put_list(&text, kind, items->v, n < items->len ? n : items->len);
+		if (n >= items->len || text.failed || text.len > sizeof(judgement->bound))
+			len = n;
+	}
 	say_bound(judgement, &text);
 	hl_buf_done(&text);
 }

@@ -80,8 +80,10 @@ read_text(struct stack *stack, struct loaded *loaded, struct policy_findings *fi
 	else if (result == 0 && is_text && findings->len == diag.first)
 		policy_diag_error(&diag, HLP_01, (struct diag_at){ 1, 1, 0 },
 		    "the policy is empty");
-	if (result == 0)
+	if (result == 0) {
 		policy_check_file(loaded->read, &diag);
+		result = policy_contradictions_in_file(stack->policy, loaded->read, &diag, err);
+	}
 	policy_diag_seal(&diag, &loaded->source, loaded->root);
 	return result;
 }
@@ -200,23 +202,42 @@ has_level(const struct policy *policy, const char *name)
 	return false;
 }
 
-/* A level that is in the stack already adds no bound, and its defaults must not undo later ones. */
+/* A level has no place of its own: what is told of it is told where it is named. */
+static void
+tell_of_level(const struct policy_findings *findings, struct diag_at at, struct diag *diag)
+{
+	for (size_t i = 0; i < findings->len; i++) {
+		const struct policy_finding *finding = &findings->items[i];
+		policy_diag_warn(diag, finding->code, at, "%s",
+		    finding->message != NULL ? finding->message : "out of memory");
+		policy_diag_other(diag, finding->other,
+		    finding->other_text != NULL ? finding->other_text : "");
+		if (finding->help != NULL)
+			policy_diag_help(diag, "%s", finding->help);
+	}
+}
+
+/* A level that is in the stack already adds no bound, and its defaults must not undo later ones.
+ * by: the file that names it, with its diag, or NULL. */
 static int
-fold_level(struct stack *stack, const char *name, struct hl_err *err)
+fold_level(struct stack *stack, const char *name, const struct policy_read *by,
+    struct diag *by_diag, struct hl_err *err)
 {
 	struct policy_read *read = NULL;
 	struct diag diag;
-	struct policy_findings ignored;
+	struct policy_findings findings;
 	int result;
 
 	if (has_level(stack->policy, name))
 		return 0;
 	if (load_level(stack, name, &read, err) != 0)
 		return -1;
-	policy_findings_init(&ignored);
-	policy_diag_init(&diag, &ignored, name);
+	policy_findings_init(&findings);
+	policy_diag_init(&diag, &findings, name);
 	result = policy_fold_layer(stack->policy, read, &diag, err);
-	policy_findings_done(&ignored);
+	if (by != NULL)
+		tell_of_level(&findings, by->level_at, by_diag);
+	policy_findings_done(&findings);
 	return result;
 }
 
@@ -227,14 +248,15 @@ fold_files(struct stack *stack, struct hl_err *err)
 
 	for (size_t i = 0; i < stack->len; i++)
 		has_any_level = has_any_level || stack->files[i].read->level != NULL;
-	if (!has_any_level && fold_level(stack, default_level, err) != 0)
+	if (!has_any_level && fold_level(stack, default_level, NULL, NULL, err) != 0)
 		return -1;
 	for (size_t i = 0; i < stack->len; i++) {
 		struct loaded *loaded = &stack->files[i];
 		struct diag diag;
-		if (loaded->read->level != NULL && fold_level(stack, loaded->read->level, err) != 0)
-			return -1;
 		policy_diag_init(&diag, stack->findings, loaded->finding_name);
+		if (loaded->read->level != NULL &&
+		    fold_level(stack, loaded->read->level, loaded->read, &diag, err) != 0)
+			return -1;
 		if (policy_fold_layer(stack->policy, loaded->read, &diag, err) != 0)
 			return -1;
 		policy_diag_seal(&diag, &loaded->source, loaded->root);
@@ -246,13 +268,15 @@ static int
 settle(struct stack *stack, struct hl_err *err)
 {
 	struct policy *policy = stack->policy;
+	struct policy_contradictions found;
 
-	if (policy_settle(policy, err) != 0)
+	if (policy_contradictions_find(policy, &found, err) != 0 || policy_settle(policy, err) != 0)
 		return -1;
 	for (size_t i = 0; i < stack->len; i++) {
 		struct loaded *loaded = &stack->files[i];
 		struct diag diag;
 		policy_diag_init(&diag, stack->findings, loaded->finding_name);
+		policy_contradictions_tell(&found, loaded->read, &diag);
 		policy_check_settled(policy, &diag, loaded->read);
 		if (!stack->is_fragment)
 			policy_check_layers(policy, &diag, loaded->read);
@@ -302,11 +326,8 @@ finish_stack(struct stack *stack, struct hl_err *err)
 	if (stack->findings->errors > 0)
 		return policy_findings_err(stack->findings, err);
 	sort_files(stack);
-	if (fold_files(stack, err) != 0)
-		return -1;
-	if (stack->findings->errors > 0)
-		return policy_findings_err(stack->findings, err);
-	if (settle(stack, err) != 0)
+	/* What layers say against each other is told beside what one of them may not say. */
+	if (fold_files(stack, err) != 0 || settle(stack, err) != 0)
 		return -1;
 	return stack->findings->errors > 0 ? policy_findings_err(stack->findings, err) : 0;
 }

@@ -360,6 +360,11 @@ int policy_apply_tmpfs(struct policy *policy, const struct policy_tmpfs *tmpfs,
 int policy_withdraw(struct policy *policy, enum policy_field field, const char *text,
     const struct hl_origin *origin, struct hl_err *err) HL_MUST_CHECK;
 
+/* For many requests, each of which is held against the same policy: policy_restore() undoes what
+ * was applied or withdrawn since policy_keep(), and everything that was borrowed since is gone. */
+int policy_keep(struct policy *policy, struct hl_err *err) HL_MUST_CHECK;
+void policy_restore(struct policy *policy);
+
 /* ------------------------------------------------------------------------------------------------
  * Tests of policies: *.test.yaml files, and a policy's own `examples` (policy/expect.def)
  */

@@ -50,18 +50,40 @@ takes_pieces(const char *piece, const char *last_star, const char *text, size_t 
 	return true;
 }
 
+static struct policy_shape
+shape_of(const char *text)
+{
+	const char *first = strchr(text, '*');
+	struct policy_shape shape = { .text = text, .len = strlen(text) };
+
+	shape.has_star = first != NULL;
+	shape.head = first != NULL ? (size_t)(first - text) : shape.len;
+	if (first != NULL)
+		shape.tail = shape.len - 1 - (size_t)(strrchr(first, '*') - text);
+	return shape;
+}
+
+/* The ends first: of two patterns that are compared most differ there. */
+static bool
+shape_takes(const struct policy_shape *bound, const char *text, size_t len)
+{
+	const char *last = bound->text + bound->len - bound->tail;
+	size_t steps = 0;
+
+	if (!bound->has_star)
+		return len == bound->len && takes(bound->text, text, len, &steps);
+	return bound->head + bound->tail <= len && takes(bound->text, text, bound->head, &steps) &&
+	       takes(last, text + len - bound->tail, bound->tail, &steps) &&
+	       takes_pieces(bound->text + bound->head + 1, last - 1, text + bound->head,
+		   len - bound->head - bound->tail);
+}
+
 bool
 policy_pattern_is_inside(const char *pattern, const char *bound)
 {
-	const char *first = strchr(bound, '*'), *last = strrchr(bound, '*');
-	size_t len = strlen(pattern), steps = 0;
+	const struct policy_shape shape = shape_of(bound);
 
-	if (first == NULL)
-		return len == strlen(bound) && takes(bound, pattern, len, &steps);
-	size_t head = (size_t)(first - bound), tail = strlen(last + 1);
-	return head + tail <= len && takes(bound, pattern, head, &steps) &&
-	       takes(last + 1, pattern + len - tail, tail, &steps) &&
-	       takes_pieces(first + 1, last, pattern + head, len - head - tail);
+	return shape_takes(&shape, pattern, strlen(pattern));
 }
 
 bool
@@ -93,6 +115,23 @@ is_wide(const struct policy_item *item)
 	return item->record != NULL || item->is_every_gpu || strpbrk(item->text, "*?") != NULL;
 }
 
+static struct policy_wide
+wide_of(const struct policy_item *item)
+{
+	struct policy_wide wide = { .item = item };
+
+	if (item->record == NULL && !item->is_every_gpu)
+		wide.shape = shape_of(item->text);
+	return wide;
+}
+
+static bool
+wide_takes(const struct policy_wide *wide, const struct policy_item *item, size_t len)
+{
+	return wide->shape.text != NULL ? shape_takes(&wide->shape, item->text, len)
+					: policy_item_is_inside(item, wide->item);
+}
+
 static int
 compare_names(const void *a, const void *b)
 {
@@ -111,7 +150,7 @@ policy_index_init(struct policy_arena *arena, const struct policy_items *items,
 		return false;
 	for (size_t i = 0; i < items->len; i++) {
 		if (is_wide(&items->v[i]))
-			index.wide[index.wide_len++] = &items->v[i];
+			index.wide[index.wide_len++] = wide_of(&items->v[i]);
 		else
 			index.names[index.names_len++] = items->v[i].text;
 	}
@@ -127,8 +166,9 @@ policy_index_has(const struct policy_index *index, const struct policy_item *mem
 	if (index->names_len > 0 && bsearch(&member->text, index->names, index->names_len,
 					sizeof(char *), compare_names) != NULL)
 		return true;
+	size_t len = index->wide_len > 0 ? strlen(member->text) : 0;
 	for (size_t i = 0; i < index->wide_len; i++) {
-		if (policy_item_is_inside(member, index->wide[i]))
+		if (wide_takes(&index->wide[i], member, len))
 			return true;
 	}
 	return false;
@@ -243,13 +283,15 @@ compare_refs(const void *a, const void *b)
 /* Whether another of them takes it as well. Of two that are inside each other, such as "*" and
  * "**", the first stays. */
 static bool
-is_covered(const struct policy_refs *refs, const struct policy_item *item)
+is_covered(const struct policy_index *index, const struct policy_item *item)
 {
-	for (size_t i = 0; i < refs->len; i++) {
-		const struct policy_item *other = refs->v[i];
-		int order = strcmp(other->text, item->text);
-		if (order != 0 && policy_item_is_inside(item, other) &&
-		    (order < 0 || !policy_item_is_inside(other, item)))
+	size_t len = strlen(item->text);
+
+	for (size_t i = 0; i < index->wide_len; i++) {
+		const struct policy_wide *other = &index->wide[i];
+		if (other->item != item && wide_takes(other, item, len) &&
+		    (strcmp(other->item->text, item->text) < 0 ||
+			!policy_item_is_inside(other->item, item)))
 			return true;
 	}
 	return false;
@@ -259,25 +301,25 @@ is_covered(const struct policy_refs *refs, const struct policy_item *item)
 static bool
 tidy(struct policy_arena *arena, struct policy_refs *refs)
 {
-	struct policy_refs wide = { 0 };
+	struct policy_index index = { 0 };
 	size_t kept = 0;
 
 	if (refs->len > 1)
 		qsort(refs->v, refs->len, sizeof(*refs->v), compare_refs);
-	wide.v = policy_arena_array(arena, refs->len, sizeof(*wide.v));
-	if (wide.v == NULL)
+	index.wide = policy_arena_array(arena, refs->len, sizeof(*index.wide));
+	if (index.wide == NULL)
 		return false;
 	for (size_t i = 0; i < refs->len; i++) {
 		if (kept > 0 && strcmp(refs->v[kept - 1]->text, refs->v[i]->text) == 0)
 			continue;
 		refs->v[kept++] = refs->v[i];
 		if (is_wide(refs->v[i]))
-			wide.v[wide.len++] = refs->v[i];
+			index.wide[index.wide_len++] = wide_of(refs->v[i]);
 	}
 	refs->len = kept;
 	kept = 0;
 	for (size_t i = 0; i < refs->len; i++) {
-		if (!is_covered(&wide, refs->v[i]))
+		if (!is_covered(&index, refs->v[i]))
 			refs->v[kept++] = refs->v[i];
 	}
 	refs->len = kept;

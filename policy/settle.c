@@ -117,7 +117,8 @@ settle_list(struct policy *policy, enum policy_field field, struct hl_err *err)
 		if (items.len > 0)
 			state->origin = state->bound_origin;
 	}
-	policy_list_dormant(policy, field, &items);
+	if (policy_list_dormant(policy, field, &items, err) != 0)
+		return -1;
 	state->items = items;
 	return 0;
 }
@@ -238,22 +239,10 @@ at_origin(const struct hl_origin *origin)
 bool
 policy_user_is_root(const char *user)
 {
-	return user[0] == '0' && (user[1] == '\0' || user[1] == ':');
-}
+	const char *group = strchr(user, ':');
 
-static void
-check_user(const struct policy *policy, struct diag *diag, const struct policy_read *layer)
-{
-	const struct policy_value *user = &policy->values[POLICY_PROCESS_USER];
-	const struct policy_value *root = &policy->values[POLICY_PROCESS_ALLOW_ROOT];
-
-	if (!policy_user_is_root(user->text) || root->number != 0 || !is_of(&user->origin, layer))
-		return;
-	policy_diag_error(diag, HLP_15, at_origin(&user->origin),
-	    "process.user is root, and process.allow_root is false");
-	policy_diag_other(diag, root->origin.where, "allow_root is decided here");
-	policy_diag_help(diag,
-	    "name another user, or write allow_root: true where no layer forbids it");
+	return strcmp(user, "0") == 0 || strncmp(user, "0:", 2) == 0 ||
+	       (group != NULL && strcmp(group, ":0") == 0);
 }
 
 /* An unused backend's trouble must not stop the others, so this warns; the plan refuses. */
@@ -270,6 +259,8 @@ check_image(const struct policy *policy, struct diag *diag, const struct policy_
 		return;
 	policy_diag_warn(diag, HLP_23, at_origin(&first->origin),
 	    "image \"%.80s\" has no digest, and image.digest is true", first->text);
+	policy_diag_other(diag, policy->values[POLICY_IMAGE_DIGEST].origin.where,
+	    "image.digest is decided here");
 	policy_diag_help(diag, "write name@sha256:DIGEST, or image: {digest: false}");
 }
 
@@ -332,28 +323,11 @@ policy_check_layers(const struct policy *policy, struct diag *diag, const struct
 	check_required(policy, diag, &layer->mandatory, is_vouched_for(layer));
 }
 
-static void
-check_backends(const struct policy *policy, struct diag *diag, const struct policy_read *layer)
-{
-	const struct policy_value *backends = &policy->values[POLICY_BACKENDS];
-
-	if (backends->items_len > 0)
-		return;
-	const struct hl_origin *origin =
-	    backends->is_bounded ? &backends->bound_origin : &backends->origin;
-	if (!is_of(origin, layer))
-		return;
-	policy_diag_error(diag, HLP_15, at_origin(origin), "no backend is allowed");
-	policy_diag_help(diag, "name at least one that every layer allows");
-}
-
 void
 policy_check_settled(const struct policy *policy, struct diag *diag,
     const struct policy_read *layer)
 {
 	if (layer->is_level)
 		return;
-	check_user(policy, diag, layer);
 	check_image(policy, diag, layer);
-	check_backends(policy, diag, layer);
 }

@@ -27,11 +27,24 @@ struct policy_refs {
 	size_t len;
 };
 
-/* A set for asking: names sorted, beside them what can hold more than itself. Borrows all of it. */
+/* A pattern that many texts are held against. */
+struct policy_shape {
+	const char *text;
+	size_t len, head, tail; /* bytes before the first star, and behind the last one */
+	bool has_star;
+};
+
+/* What can hold more than itself. */
+struct policy_wide {
+	const struct policy_item *item;
+	struct policy_shape shape; /* of a pattern; text NULL: it is something else */
+};
+
+/* A set for asking: names sorted, beside them the wide ones. Borrows all of it. */
 struct policy_index {
 	const char **names;
 	size_t names_len;
-	const struct policy_item **wide; /* patterns and records */
+	struct policy_wide *wide;
 	size_t wide_len;
 };
 
@@ -65,9 +78,18 @@ struct policy {
 	struct policy_state states[POLICY_FIELD_MAX];
 	struct policy_value values[POLICY_FIELD_MAX];
 	struct hl_origin home_src_origin; /* of its source, which later layers do not change */
+	struct hl_origin workdir_path_origin, workdir_at_origin; /* likewise */
 	const char *level;
 	bool has_trust;                  /* signatures were asked for */
 	char sha256[HL_SHA256_HEX_SIZE]; /* "": not asked for since the last change */
+	struct policy_kept *kept;        /* NULL: policy_keep() was not called */
+};
+
+/* What requests change, as it was. */
+struct policy_kept {
+	struct policy_state states[POLICY_FIELD_MAX];
+	struct policy_value values[POLICY_FIELD_MAX];
+	struct policy_arena_mark mark;
 };
 
 /* The fold of one layer into all that came before. */
@@ -161,14 +183,45 @@ bool policy_pattern_is_dear(const char *pattern);
 bool policy_number_is_allowed(enum policy_field field, const struct policy_state *state,
     uint64_t number);
 
-/* check.c: what contradicts itself in one file. */
+/* check.c: what is wrong with one key of one file. */
 void policy_check_file(const struct policy_read *layer, struct diag *diag);
+
+/* contradict.c: what two keys may not say together, by contradictions.def. */
+enum policy_across {
+	POLICY_ACROSS_REFUSED,
+	POLICY_ACROSS_DORMANT
+};
+
+struct policy_contradiction_rule;
+
+struct policy_contradiction {
+	const struct policy_contradiction_rule *rule;
+	enum policy_severity severity;
+	struct hl_origin at, other;
+	uint32_t width;
+	const char *name, *rest; /* or NULL */
+};
+
+struct policy_contradictions {
+	struct policy_contradiction v[POLICY_FINDINGS_MAX + 1];
+	size_t len;
+};
+
+/* Tells what the file says itself. */
+int policy_contradictions_in_file(struct policy *policy, const struct policy_read *layer,
+    struct diag *diag, struct hl_err *err) HL_MUST_CHECK;
+/* Of a stack that is folded and not settled yet: then what lies dormant is gone. */
+int policy_contradictions_find(struct policy *policy, struct policy_contradictions *ret_found,
+    struct hl_err *err) HL_MUST_CHECK;
+/* Those whose place is in that file. */
+void policy_contradictions_tell(const struct policy_contradictions *found,
+    const struct policy_read *layer, struct diag *diag);
 
 /* dormant.c: what other layers' bounds leave of a number, a list, and of env.set. */
 int policy_number_dormant(struct policy *policy, enum policy_field field,
     struct hl_err *err) HL_MUST_CHECK;
-void policy_list_dormant(struct policy *policy, enum policy_field field,
-    struct policy_items *items);
+int policy_list_dormant(struct policy *policy, enum policy_field field, struct policy_items *items,
+    struct hl_err *err) HL_MUST_CHECK;
 int policy_names_dormant(struct policy *policy, struct policy_items *ret_left,
     struct hl_err *err) HL_MUST_CHECK;
 /* Whether one of these patterns takes the name, and which. */
@@ -179,7 +232,7 @@ bool policy_is_cloud(const char *backend);
 int policy_settle(struct policy *policy, struct hl_err *err) HL_MUST_CHECK;
 int policy_settle_field(struct policy *policy, enum policy_field field,
     struct hl_err *err) HL_MUST_CHECK;
-/* "0" or "0:GID". */
+/* "0", "0:GID" or "UID:0". */
 bool policy_user_is_root(const char *user);
 /* Findings about the whole stack; at file and place of what is wrong. */
 void policy_check_settled(const struct policy *policy, struct diag *diag,

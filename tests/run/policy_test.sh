@@ -73,32 +73,46 @@ status_is "a policy that needs another one is 78 alone" 78 "$LAUNCH" policy test
 status_is "--stack: upon those before it" 0 "$LAUNCH" policy test --stack base.yaml team.yaml
 is "--stack: the examples of both" "$(tail -1 <<<"$out")" 1..4
 printf 'version: 1\nid: a/b\nlevel: open@1\n' | policy none >/dev/null
-# Each of these long paths is compared with every pattern.
-deep=/no-such$(printf '/a%.0s' $(seq 1 1500))
+# Each of these long sources is compared with every mount that is allowed.
+deep=/no-such$(printf '/a%.0s' $(seq 1 900))
 {
-	printf 'version: 1\nid: acme/slow\nlevel: baseline@1\nfs:\n  deny:\n'
-	printf '    - "/no-such/**/*a%s*b*c*"\n' $(seq 1 1000)
-	printf 'examples:\n  allow:\n'
+	printf 'version: 1\nid: acme/slow\nlevel: baseline@1\nfs:\n  mounts:\n'
+	for i in $(seq 1 250); do printf '    - {src: %s, dst: /mnt/p%s, required: false}\n' "$deep" "$i"; done
+	printf 'examples:\n  refuse:\n'
 	for i in $(seq 1 200); do printf '    - {mount: "%s/%s:/x"}\n' "$deep" "$i"; done
 } | policy slow >/dev/null
 status_is "examples: what takes too long fails" 1 "$LAUNCH" policy test slow.yaml
 like "examples: at which it stopped, and that others were not tried" "$out" \
-	'slow.yaml:[0-9]+:7: allow --mount=/no-such[a/]+[0-9]+:/x: the examples before it took [0-9]+ ms of processor time, of 250; .*\[HLP-30\]'
+	'slow.yaml:[0-9]+:7: refuse --mount=/no-such[a/]+[0-9]+:/x: the examples before it took [0-9]+ ms of processor time, of 50; .*\[HLP-30\]'
 unlike "examples: and no further" "$out" '/200:/x'
 sed -i '/[0-9][0-9]:\/x/d; /[3-9]:\/x/d' slow.yaml
 status_is "examples: fewer are in time (sibling)" 0 "$LAUNCH" policy test slow.yaml
-# The dearest that an ordinary policy can have: each mount is held against every denied place.
-policy mounts <<Y >/dev/null
-version: 1
-id: test/mounts
-level: baseline@1
-examples:
-  allow:
-$(for i in $(seq 100); do echo "    - {mount: \"/usr/share:/opt/m$i:ro\"}"; done)
-  refuse:
-$(for i in $(seq 100); do echo "    - {mount: \"/etc:/opt/m$i:rw\"}"; done)
-Y
+# The dearest that ordinary policies can have, as many as there may be: each mount is held against
+# every denied place and every mount that is allowed, each name against every pattern.
+examples() {
+	printf 'examples:\n  %s:\n' "$1"
+	for i in $(seq 200); do printf "    - {$2}\n" "$i"; done
+}
+{
+	printf 'version: 1\nid: test/mounts\nlevel: baseline@1\nfs:\n  deny:\n'
+	printf '    - /srv/data/some/path/number/%s/x.pem\n' $(seq 1000)
+	printf '  mounts:\n'
+	printf '    - {src: /usr/share, dst: /mnt/p%s}\n' $(seq 250)
+	examples refuse 'mount: "/usr/lib:/opt/m%s:ro"'
+} | policy mounts >/dev/null
 status_is "examples: two hundred mounts are in time (sibling)" 0 "$LAUNCH" policy test mounts.yaml
+{
+	printf 'version: 1\nid: test/mounts\nlevel: baseline@1\nenv:\n  pass:\n    allowed:\n'
+	printf '      - "*A*B*C*D%s_*"\n' $(seq 128)
+	printf '      - "*D%s_X"\n' $(seq 800)
+	examples refuse 'env: AABBCC_%s_ABCABCABCABCABCABCABC'
+} | policy mounts >/dev/null
+status_is "examples: two hundred names are in time (sibling)" 0 "$LAUNCH" policy test mounts.yaml
+{
+	printf 'version: 1\nid: test/mounts\nlevel: baseline@1\n'
+	examples allow 'engine-arg: "-v/usr/lib:/opt/m%s:ro", backend: docker'
+} | policy mounts >/dev/null
+status_is "examples: two hundred arguments are in time (sibling)" 0 "$LAUNCH" policy test mounts.yaml
 rm mounts.yaml
 status_is "a policy without examples is 2" 2 "$LAUNCH" policy test none.yaml
 like "a policy without examples: that is told" "$out" 'there are no examples in it'

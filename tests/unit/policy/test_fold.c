@@ -430,11 +430,44 @@ lists_have_caps(void **state)
 	hl_buf_done(&text);
 }
 
+/* A lock holds also against a level that comes later, and who names that is told what it does not
+ * bring; where the lock is as tight nothing is told. */
+static void
+a_level_above_a_lock(void **state)
+{
+	static const char *const level = HEAD "level: restricted@1\n";
+
+	(void)state;
+	assert_int_equal(stack_load_two(BASE "lock: [network.mode, process.caps]\n"
+					     "network: {mode: bridge}\nprocess: {caps: [CHOWN]}\n",
+			     level),
+	    0);
+	assert_int_equal(t.findings.warnings, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(t.findings.items[i].code, HLP_18);
+		assert_string_equal(t.findings.items[i].where.file, "team.yaml");
+		assert_int_equal(t.findings.items[i].where.line, 3);
+		assert_string_equal(t.findings.items[i].other.file, "base.yaml");
+	}
+	assert_non_null(strstr(stack_text(),
+	    "restricted@1 does not tighten network.mode, locked by acme/base"));
+	assert_string_equal(spelled(POLICY_NETWORK_MODE), "bridge");
+	assert_int_equal(stack_load_two(BASE "lock: [network.mode, process.caps]\n"
+					     "network: {mode: none}\nprocess: {caps: []}\n",
+			     level),
+	    0);
+	assert_int_equal(t.findings.len, 0);
+	/* What is locked and bounded by nobody lets everything through. */
+	assert_int_equal(stack_load_two(BASE "lock: [network.mode]\n", level), 0);
+	assert_int_equal(t.findings.warnings, 1);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_take_the_smaller_bound),
+		cmocka_unit_test(a_level_above_a_lock),
 		cmocka_unit_test(defaults_move_inside_the_bound),
 		cmocka_unit_test(days_grow),
 		cmocka_unit_test(bits_add_up),

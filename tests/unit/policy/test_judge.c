@@ -294,6 +294,42 @@ working_directories(void **state)
 	expect_verdict(POLICY_FS_WORKDIR, "/", POLICY_LOOSER);
 }
 
+/* Whatever was applied, in whatever order, the policy is what it was, and so is its memory. */
+static void
+kept_is_restored(void **state)
+{
+	static const struct policy_mount mount = { .src = "/t/a", .dst = "/x" };
+	static const struct policy_tmpfs tmpfs = { .dst = "/tmp", .size = 1 << 20, .mode = 01777 };
+	struct hl_err err = { 0 };
+	char before[HL_SHA256_HEX_SIZE];
+
+	(void)state;
+	expect_good(OPEN "backends: [local, docker]\nprocess: {caps: [CHOWN]}\nmode: warn\n");
+	assert_int_equal(policy_keep(t.policy, &err), 0);
+	snprintf(before, sizeof(before), "%s", policy_effective_sha256(t.policy));
+	for (int i = 0; i < 300; i++) {
+		apply(POLICY_BACKENDS, NULL, "docker");
+		apply(POLICY_LIMITS_PIDS, NULL, "5");
+		apply(POLICY_MODE, NULL, "enforce");
+		apply(POLICY_ENV_PASS, NULL, "SOME_NAME");
+		apply(POLICY_ENV_SET, "CI", "1");
+		apply(POLICY_PROCESS_USER, NULL, "1:1");
+		apply(POLICY_FS_WORKDIR, "at", "/w");
+		assert_int_equal(policy_apply_mount(t.policy, &mount, &caller, &err), 0);
+		assert_int_equal(policy_apply_tmpfs(t.policy, &tmpfs, &caller, &err), 0);
+		assert_int_equal(policy_withdraw(t.policy, POLICY_PROCESS_CAPS, "CHOWN", &caller,
+				     &err),
+		    0);
+		assert_string_equal(spelled(POLICY_LIMITS_PIDS), "5");
+		assert_string_not_equal(before, policy_effective_sha256(t.policy));
+		policy_restore(t.policy);
+		assert_string_equal(before, policy_effective_sha256(t.policy));
+	}
+	assert_string_equal(spelled(POLICY_PROCESS_CAPS), "[CHOWN]");
+	assert_string_equal(value_of(POLICY_LIMITS_PIDS)->origin.layer, "built-in");
+	expect_verdict(POLICY_BACKENDS, "docker", POLICY_TIGHTER);
+}
+
 int
 main(void)
 {
@@ -307,6 +343,7 @@ main(void)
 		cmocka_unit_test(locked_fields),
 		cmocka_unit_test(mounts),
 		cmocka_unit_test(applied_members),
+		cmocka_unit_test(kept_is_restored),
 		cmocka_unit_test(working_directories),
 	};
 
