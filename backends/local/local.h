@@ -178,16 +178,20 @@ struct groups {
 	bool is_made;
 };
 
-/* Makes and fills them, with a janitor; what cannot be applied is missing in cgroup.applied. */
+/* Makes and fills them; what cannot be applied is missing in cgroup.applied. */
 int groups_make(const struct plan *plan, struct groups *ret_groups,
     struct hl_err *err) HL_MUST_CHECK;
+/* With a janitor from now on: before anything is started in them, but not before it is known that
+ * something will be. Idempotent. */
+int groups_guard(struct groups *groups, struct hl_err *err) HL_MUST_CHECK;
 void groups_find_gaps(const struct plan *plan, const struct groups *groups,
     struct control_gaps *gaps);
 /* What is neither applied nor an accepted gap refuses. */
 int groups_check(const struct plan *plan, const struct groups *groups,
     const struct control_gaps *gaps, struct hl_err *err) HL_MUST_CHECK;
-/* Puts the process, and what it will start, under the limits. */
-int groups_enter(const struct groups *groups, pid_t pid, struct hl_err *err) HL_MUST_CHECK;
+/* The limit of processes where it is not the groups': they are the runner's to enter, first of all
+ * that its lock says. */
+int groups_set_nproc(const struct groups *groups, pid_t pid, struct hl_err *err) HL_MUST_CHECK;
 /* Bit per enum plan_limit. */
 uint32_t groups_applied(const struct groups *groups);
 /* HLB-55 when the memory limit was reached. Idempotent. */

@@ -103,6 +103,7 @@ struct step {
 };
 
 static const struct step steps[] = {
+	{ 0, apply_groups },
 	{ CONFINE_MOUNTS, apply_private },
 	{ CONFINE_MOUNTS, apply_root },
 	{ CONFINE_MOUNTS, apply_early_rest },
