@@ -182,7 +182,7 @@ on_state(struct session *session, struct channel *channel, const struct runner_f
 {
 	struct session_call *call = channel->call;
 
-	if (!call->has_state || frame->payload_len > SESSION_STATE_MAX - call->report.len) {
+	if (!call->has_report || frame->payload_len > SESSION_STATE_MAX - call->report.len) {
 		session_fail(session, HLB_01, "the runner sent state that was not asked for");
 		return;
 	}
