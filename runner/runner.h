@@ -210,6 +210,8 @@ struct runner_frame {
 	uint32_t payload_len;
 };
 
+/* The beginning of a frame; its payload of len bytes is the caller's to put behind it. */
+void runner_header_put(struct hl_buf *out, enum runner_type type, uint32_t channel, size_t len);
 void runner_frame_put(struct hl_buf *out, enum runner_type type, uint32_t channel,
     const void *payload, size_t len);
 /* Looks at the front of in. 1: a whole frame (borrowed from in; drop *ret_size bytes when done);
