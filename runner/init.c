@@ -120,7 +120,7 @@ on_lock(struct init *init, const struct runner_frame *frame)
 	struct confine_failure failure = { 0 };
 	uint32_t read_back = 0;
 	struct hl_err err;
-	int keep_fd = init->is_stdio ? STDERR_FILENO : RUNNER_STREAM_FD;
+	int keep_fd = init->is_stdio ? STDERR_FILENO : RUNNER_BULK_FD;
 
 	if (confine_decode(frame->payload, frame->payload_len, &confinement, &err) != 0) {
 		init_broken(init, err.msg);

@@ -127,8 +127,8 @@ read_stream(struct init *init)
 		take_frames(init);
 }
 
-static void
-write_stream(struct init *init)
+void
+init_write(struct init *init)
 {
 	if (init->out.len == 0)
 		return;
@@ -158,7 +158,7 @@ flush(struct init *init)
 
 	while (init->out.len > 0 && !init->out.failed) {
 		size_t before = init->out.len;
-		write_stream(init);
+		init_write(init);
 		if (init->out.len == before && poll(&fd, 1, PATIENCE_MS) <= 0)
 			break;
 	}
@@ -295,7 +295,7 @@ step(struct init *init, const struct round *round)
 	uint64_t count;
 
 	if (round->fds[SLOT_OUT].revents != 0)
-		write_stream(init);
+		init_write(init);
 	/* Whatever it said is looked at in any case. */
 	if (round->fds[SLOT_WAKE].revents != 0)
 		(void)!read(init->wake_fd, &count, sizeof(count));
@@ -339,7 +339,7 @@ init_run(struct init *init)
 	if (init->state != INIT_OVER)
 		read_stream(init);
 	while (init->state != INIT_OVER && !init->out.failed) {
-		write_stream(init);
+		init_write(init);
 		if (init->is_done && init->out.len == 0)
 			break;
 		prepare(init, &round);

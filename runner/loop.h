@@ -154,6 +154,7 @@ struct call {
 
 struct init {
 	int in_fd, out_fd; /* the stream */
+	int bulk_fd;       /* the pipe beside it; -1 = none */
 	bool is_stdio;
 	struct confine_early early; /* what was begun before the lock came */
 	int signal_fd, wake_fd, scope_fd;
@@ -178,6 +179,8 @@ enum {
 
 /* loop.c */
 int init_run(struct init *init);
+/* Of out what the stream takes now. */
+void init_write(struct init *init);
 uint64_t init_now_ms(void);
 
 /* init.c */

@@ -26,17 +26,60 @@ enum {
 	PIPE_SIZE = 65536, /* as it is made: pipe(7) */
 	PIPE_SIZE_FLOOD = 16 * PIPE_SIZE,
 	CHUNK = 3 * PIPE_SIZE,
+	FLOOD = PIPE_SIZE, /* so much waits where a writer is faster than its reader */
 };
 
 /* A writer that fills its pipe waits for us at every turn: a larger one lets it go on meanwhile.
  * Where the user's pages for pipes are used up (fs.pipe-user-pages-soft) it stays as it is. */
 static void
-widen(struct call *call, int which, size_t n)
+widen(const struct init *init, struct call *call, int which, size_t n)
 {
 	if (n != PIPE_SIZE || is_terminal(call) || call->is_wide[which])
 		return;
 	call->is_wide[which] = true;
 	fcntl(call->out_fd[which], F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
+	if (init->bulk_fd >= 0)
+		fcntl(init->bulk_fd, F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
+}
+
+/* Bytes of one of the call's streams, in a frame that says no more. */
+static void
+put_count(struct init *init, const struct call *call, enum runner_type type, int stream, uint32_t n)
+{
+	const unsigned char payload[5] = { (unsigned char)stream, (unsigned char)(n & 0xff),
+		(unsigned char)(n >> 8 & 0xff), (unsigned char)(n >> 16 & 0xff),
+		(unsigned char)(n >> 24 & 0xff) };
+
+	runner_frame_put(&init->out, type, call->channel, payload, sizeof(payload));
+}
+
+/* The pages of a flood go on as they are. 0: there is none, or the pipe has no room for it now, or
+ * this is not the kernel for it. */
+static size_t
+splice_output(struct init *init, struct call *call, int which)
+{
+	int held;
+
+	if (init->bulk_fd < 0 || is_terminal(call) || call->out_window[which] < FLOOD ||
+	    ioctl(call->out_fd[which], FIONREAD, &held) != 0 || held < FLOOD)
+		return 0;
+	const ssize_t n = splice(call->out_fd[which], NULL, init->bulk_fd, NULL,
+	    call->out_window[which], SPLICE_F_NONBLOCK);
+	if (n <= 0)
+		return 0;
+	widen(init, call, which, (size_t)n);
+	const bool has_turn = init->out.len == 0;
+	put_count(init, call, RUNNER_BULK, which + 1, (uint32_t)n);
+	if (has_turn)
+		init_write(init);
+	return (size_t)n;
+}
+
+static void
+count(struct call *call, int which, size_t n)
+{
+	call->out_window[which] -= (uint32_t)n;
+	call->owed[which] -= (uint32_t)n < call->owed[which] ? (uint32_t)n : call->owed[which];
 }
 
 /* Sent from where it was read, when nothing waits before it; what the stream does not take waits.
@@ -72,10 +115,16 @@ take(struct init *init, struct call *call, int which)
 	 */
 	static alignas(PAGE) char chunk[CHUNK];
 	size_t want = sizeof(chunk);
+	ssize_t n = (ssize_t)splice_output(init, call, which);
+
+	if (n > 0) {
+		count(call, which, (size_t)n);
+		return n;
+	}
 
 	if (want > call->out_window[which])
 		want = call->out_window[which];
-	ssize_t n = read(call->out_fd[which], chunk, want);
+	n = read(call->out_fd[which], chunk, want);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -1;
 	if (n <= 0) {
@@ -83,10 +132,9 @@ take(struct init *init, struct call *call, int which)
 		call_close_fd(&call->out_fd[which]);
 		return 0;
 	}
-	widen(call, which, (size_t)n);
+	widen(init, call, which, (size_t)n);
 	put_output(init, call, which, chunk, (size_t)n);
-	call->out_window[which] -= (uint32_t)n;
-	call->owed[which] -= (uint32_t)n < call->owed[which] ? (uint32_t)n : call->owed[which];
+	count(call, which, (size_t)n);
 	return n;
 }
 
@@ -137,18 +185,6 @@ output_drain(struct init *init, struct call *call)
 	return true;
 }
 
-static void
-put_window(struct init *init, const struct call *call, uint32_t bytes)
-{
-	const unsigned char payload[5] = { 0, (unsigned char)(bytes & 0xff),
-		(unsigned char)(bytes >> 8 & 0xff), (unsigned char)(bytes >> 16 & 0xff),
-		(unsigned char)(bytes >> 24 & 0xff) };
-
-	if (bytes > 0)
-		runner_frame_put(&init->out, RUNNER_WINDOW_ADD, call->channel, payload,
-		    sizeof(payload));
-}
-
 /* What the command took, or what nobody will take any more, is given back. */
 static void
 give_back(struct init *init, struct call *call, size_t bytes)
@@ -157,7 +193,8 @@ give_back(struct init *init, struct call *call, size_t bytes)
 	if (bytes > RUNNER_WINDOW - call->stdin_window)
 		bytes = RUNNER_WINDOW - call->stdin_window;
 	call->stdin_window += (uint32_t)bytes;
-	put_window(init, call, (uint32_t)bytes);
+	if (bytes > 0)
+		put_count(init, call, RUNNER_WINDOW_ADD, 0, (uint32_t)bytes);
 }
 
 /* The input of a terminal is its master, which stays open for its output. */

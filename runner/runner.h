@@ -14,6 +14,7 @@
  *				STARTED		exec succeeded
  *	STDIN, STDIN_EOF, SIGNAL, RESIZE, KILL
  *				OUT		stdout or stderr, within the window
+ *				BULK		the same, of which the bytes are in a pipe
  *	WINDOW_ADD				more credit for OUT
  *				WINDOW_ADD	more credit for STDIN
  *				STATE*, EXIT	how, status, usage, was state kept
@@ -42,6 +43,11 @@
  * stream, which WINDOW_ADD frames give back, so that a flood neither grows memory nor blocks
  * control frames or other calls. What a command had written when it ended is sent before EXIT, so
  * EXIT waits for the window that this needs.
+ *
+ * Bulk: the native sandbox has a pipe beside the stream, RUNNER_BULK_FD. Of output that floods its
+ * pages go from the command's pipe into this one without being copied (splice(2)), and BULK says
+ * how many bytes of which stream are there. They are there before the frame is sent, and frames are
+ * in order, so the host reads just so many when it meets the frame. Elsewhere there is only OUT.
  *
  * The tree of a call: with ALONE it is everything below pid 1 (one call, one sandbox, no other call
  * before or after). Otherwise each call has a supervisor of its own, a child subreaper that is not
@@ -81,10 +87,12 @@ enum {
 	RUNNER_PAYLOAD_MAX = 256 * 1024,
 	RUNNER_NOISE_MAX = 64 * 1024,
 	RUNNER_WINDOW = 1024 * 1024,
-	RUNNER_STREAM_FD = 3,      /* native sandbox */
-	RUNNER_GRACE_MS = 2000,    /* between TERM and KILL */
-	RUNNER_STATE_TEXT_FD = 98, /* BASH_ENV names it: the text of the STATE frames */
-	RUNNER_STATE_FD = 99,      /* the shell writes its state there */
+	RUNNER_STREAM_FD = 3,           /* native sandbox */
+	RUNNER_BULK_FD = 4,             /* native sandbox: a pipe that output is spliced into */
+	RUNNER_BULK_SIZE = 1024 * 1024, /* what it is made to hold, where the host allows that */
+	RUNNER_GRACE_MS = 2000,         /* between TERM and KILL */
+	RUNNER_STATE_TEXT_FD = 98,      /* BASH_ENV names it: the text of the STATE frames */
+	RUNNER_STATE_FD = 99,           /* the shell writes its state there */
 	RUNNER_STATE_MAX = 1024 * 1024,
 };
 
@@ -112,6 +120,7 @@ enum runner_type {
 	RUNNER_PING,    /* at most 8 bytes */
 	RUNNER_PONG,    /* the same */
 	RUNNER_GOODBYE, /* empty */
+	RUNNER_BULK,    /* u8 1 stdout or 2 stderr, u32 bytes */
 	RUNNER_TYPE_MAX
 };
 

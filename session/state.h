@@ -73,7 +73,8 @@ struct start {
 /* -1 (HLB-13): the state is as before. */
 int state_merge(struct session_state *state, const struct start *start, const struct report *report,
     struct hl_err *err) HL_MUST_CHECK;
-/* Whether the command, as `bash -c` begins it here, cannot change what is kept (session/plain.c). */
+/* Whether the command, as `bash -c` begins it here, cannot change what is kept (session/plain.c).
+ */
 bool state_is_safe_from(const struct start *start, const char *command);
 /* A name that bash keeps for itself, or that is ours. */
 bool state_is_internal(const char *name);

@@ -300,7 +300,7 @@ fill_sandbox(const struct plan *plan, struct backend_early *own, struct sandbox 
 	hl_buf_init(&own->lock, RUNNER_PAYLOAD_MAX);
 	snprintf(text, sizeof(text), "%d", (int)starter_pid(own->starter));
 	sandbox->id = strdup(text);
-	sandbox->stream = starter_take_stream(own->starter);
+	sandbox->stream = starter_take_stream(own->starter, &sandbox->bulk);
 	sandbox->pidfd = fcntl(starter_pidfd(own->starter), F_DUPFD_CLOEXEC, 3);
 	sandbox->limits_applied = groups_applied(&own->groups);
 	if (sandbox->pidfd < 0)

@@ -95,6 +95,12 @@ ok(name("U17 U71 a spill file has head, middle and end, and no known value"),
    text.startswith("begin\n") and text.endswith("end\n") and "fixed-value" not in text and
    text.count("redacted:env:FIXED") > 16000, path, text[:80], text[-80:])
 is_(name("W10 and nobody else may read it"), os.stat(path).st_mode & 0o777 if text else None, 0o600)
+numbers = [spilled.send("exec", command="seq %d %d" % (first, first + 700000)) for first in (1, 1000000)]
+for number, first in zip(numbers, (1, 1000000)):
+    path = spilled.answer(number)["result"]["spill"] or "/nonexistent"
+    lines = open(path).read().split("\n")[:-1] if os.path.exists(path) else []
+    ok(name("two floods at once come whole and in order, from %d" % first),
+       lines == [str(i) for i in range(first, first + 700001)], path, len(lines), lines[:2])
 is_(name("no file where the window has all"), spilled.call("exec", command="echo small")["spill"], None)
 is_(name("--spill ends well"), spilled.end(), 0)
 is_(name("no file without --spill"), r["spill"] and peer.call(

@@ -6,6 +6,7 @@
 
 #include <sys/socket.h>
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
