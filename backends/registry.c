@@ -84,7 +84,7 @@ sandbox_done(struct sandbox *sandbox)
 	sandbox->stream = -1;
 	if (sandbox->bulk > 2)
 		close(sandbox->bulk);
-	sandbox->bulk = 0;
+	sandbox->bulk = -1;
 	sandbox->pidfd = -1;
 	if (sandbox->release != NULL)
 		sandbox->release(sandbox->private_data);

@@ -13,6 +13,7 @@
  *
  * malloc(3) may be called on any thread; the lock is held for a few instructions.
  */
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include <assert.h>
@@ -33,7 +34,6 @@ enum {
 	CLASSES = 60, /* the last holds 1 MiB: a stream's buffers come and go */
 	CLASS_OWN_MAPPING = CLASSES,
 	CHUNK = 384 * 1024,
-	PAGE = 4096,
 	HUGE_CHUNK = 2048 * 1024,
 #ifdef HL_SANDBOX_BUILD
 	READY = 0, /* a runner needs a few pages, and idle ones are many */
@@ -158,14 +158,18 @@ move_mapping(struct head *head, size_t size)
 static void
 ask_for_pages(void)
 {
+	if (was_asked)
+		return;
 	const uintptr_t used = CHUNK - (uintptr_t)(chunk_end - chunk_at);
-
-	if (was_asked || used < ALONE)
+	const uintptr_t page = getauxval(AT_PAGESZ);
+	const uintptr_t from = (used + page - 1) / page * page;
+	if (used < ALONE)
 		return;
 	was_asked = true;
-	const uintptr_t from = (used + PAGE - 1) / PAGE * PAGE;
-	if (from + PAGE <= READY)
+	const int saved = errno;
+	if (from + page <= READY)
 		(void)!madvise(chunk_at + (from - used), READY - from, HL_MADV_POPULATE_WRITE);
+	errno = saved;
 }
 
 /* One huge page where it begins at a multiple of its size; a mapping is moved there. */

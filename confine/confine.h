@@ -253,9 +253,8 @@ struct confine_limits {
 struct confine_cgroup {
 	char *dirs[CONFINE_GROUPS_MAX]; /* created directories, each once */
 	/* The file of each that a process of one thread writes "0" into to enter it: cgroup.procs,
-	 * of v1 tasks. For a thread that moves itself by that one the kernel (5.17 and later) does
-	 * not wait until no other can be forking, which takes milliseconds (cgroup_attach_lock()).
-	 */
+	 * of v1 tasks. For a thread that moves itself by that one the kernel does not wait until no
+	 * other can be forking, which takes milliseconds (its commit 9a3284fad42f, of 2019). */
 	char *entries[CONFINE_GROUPS_MAX];
 	size_t dirs_len;
 	uint32_t applied;                     /* bit per enum confine_limit: set and read back */
@@ -305,8 +304,9 @@ struct confine_early {
 
 /* flags 0: nothing is begun. */
 void confine_begin(uint32_t flags, struct confine_early *ret_early);
-/* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself; above
- * 2 it is the stream whose other end the parent holds, and the runner dies with that parent. */
+/* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself;
+ * where there are some above 2, 3 is the stream whose other end the parent holds, and the runner
+ * dies with that parent. */
 int confine_apply(const struct confinement *confinement, const struct confine_early *early,
     int keep_fd, struct confine_failure *ret_failure) HL_MUST_CHECK;
 /* Reads back no_new_privs, seccomp, capabilities, ids, mount flags and descriptors and compares.

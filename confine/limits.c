@@ -254,7 +254,7 @@ make_dirs(const struct making *making, const char *dir)
 	return -1;
 }
 
-/* As the next of cgroup->dirs, if this process may enter it. */
+/* As the next of cgroup->dirs, if this process may enter it. Its index, or -1. */
 static int
 add_group(const struct making *making, struct confine_cgroup *cgroup, const char *dir)
 {
@@ -269,7 +269,7 @@ add_group(const struct making *making, struct confine_cgroup *cgroup, const char
 	}
 	cgroup->dirs[cgroup->dirs_len] = copy;
 	cgroup->entries[cgroup->dirs_len] = entry;
-	return 0;
+	return (int)cgroup->dirs_len++;
 }
 
 /* Index of the group in cgroup->dirs, made when it is not there yet; -1 with a reason. */
@@ -297,13 +297,13 @@ make_group(struct making *making, struct confine_cgroup *cgroup)
 		    making->place.own, strerror(errno));
 		return -1;
 	}
-	if (add_group(making, cgroup, dir) != 0) {
+	const int index = add_group(making, cgroup, dir);
+	if (index < 0) {
 		snprintf(making->reason, REASON_SIZE, "the new group cannot be entered: %s",
 		    strerror(errno));
 		rmdir(dir);
-		return -1;
 	}
-	return (int)cgroup->dirs_len++;
+	return index;
 }
 
 /* proc(5): a line of titles, then one for each swap area. What cannot be read may have some. */

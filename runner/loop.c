@@ -65,7 +65,7 @@ init_now_ms(void)
  * frame.
  */
 static void
-empty(const struct init *init, struct hl_buf *buf)
+empty(struct init *init, struct hl_buf *buf)
 {
 	for (uint32_t i = 0; i < init->calls_len; i++)
 		if (init->calls[i].state != CALL_FREE) {
@@ -73,6 +73,7 @@ empty(const struct init *init, struct hl_buf *buf)
 			return;
 		}
 	hl_buf_done_secret(buf);
+	output_rest(init);
 }
 
 /* Whole frames at the front of in; what is left moves to the front once. */

@@ -1,9 +1,9 @@
 /*
  * hermes-runner: the static program inside every sandbox. Started as pid 1 of the native sandbox
- * with the stream on descriptor 3, or anywhere else as "hermes-runner --stdio". In namespaces that
- * were made for it an argument says so: "own-root", or "own-network" where it makes one of those as
- * well; then what every lock begins with is done before the lock comes. It has no environment of
- * its own to hide and prints nothing.
+ * with the stream on descriptor 3 and a pipe of output on 4, or anywhere else as "hermes-runner
+ * --stdio". In namespaces that were made for it an argument says so: "own-root", or "own-network"
+ * where it makes one of those as well; then what every lock begins with is done before the lock
+ * comes. It has no environment of its own to hide and prints nothing.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>

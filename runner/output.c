@@ -32,17 +32,26 @@ enum {
 /* A writer that fills its pipe waits for us at every turn: a larger one lets it go on meanwhile.
  * Where the user's pages for pipes are used up (fs.pipe-user-pages-soft) it stays as it is. */
 static void
-widen(const struct init *init, struct call *call, int which, size_t n)
+widen(struct init *init, struct call *call, int which)
 {
-	if (n != PIPE_SIZE || is_terminal(call) || call->is_wide[which])
+	if (is_terminal(call) || call->is_wide[which])
 		return;
 	call->is_wide[which] = true;
 	fcntl(call->out_fd[which], F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
-	if (init->bulk_fd >= 0)
+	if (init->bulk_fd >= 0 && !init->is_bulk_wide)
 		fcntl(init->bulk_fd, F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
+	init->is_bulk_wide = true;
 }
 
-/* Bytes of one of the call's streams, in a frame that says no more. */
+void
+output_rest(struct init *init)
+{
+	/* Not while the host has something to read there. */
+	if (init->is_bulk_wide && init->bulk_fd >= 0 && fcntl(init->bulk_fd, F_SETPIPE_SZ, 1) >= 0)
+		init->is_bulk_wide = false;
+}
+
+/* A number of bytes of one of the call's streams, 0 for its input: BULK, WINDOW_ADD. */
 static void
 put_count(struct init *init, const struct call *call, enum runner_type type, int stream, uint32_t n)
 {
@@ -63,11 +72,13 @@ splice_output(struct init *init, struct call *call, int which)
 	if (init->bulk_fd < 0 || is_terminal(call) || call->out_window[which] < FLOOD ||
 	    ioctl(call->out_fd[which], FIONREAD, &held) != 0 || held < FLOOD)
 		return 0;
-	const ssize_t n = splice(call->out_fd[which], NULL, init->bulk_fd, NULL,
-	    call->out_window[which], SPLICE_F_NONBLOCK);
+	widen(init, call, which);
+	const size_t most = call->out_window[which] < RUNNER_BULK_MAX ? call->out_window[which]
+								      : (size_t)RUNNER_BULK_MAX;
+	const ssize_t n =
+	    splice(call->out_fd[which], NULL, init->bulk_fd, NULL, most, SPLICE_F_NONBLOCK);
 	if (n <= 0)
 		return 0;
-	widen(init, call, which, (size_t)n);
 	const bool has_turn = init->out.len == 0;
 	put_count(init, call, RUNNER_BULK, which + 1, (uint32_t)n);
 	if (has_turn)
@@ -93,7 +104,7 @@ put_output(struct init *init, const struct call *call, int which, char *bytes, s
 
 	runner_header_put(&text, RUNNER_OUT, call->channel, len + 1);
 	hl_buf_putc(&text, (char)(which + 1));
-	if (init->out.len == 0) {
+	if (init->out.len == 0 && !init->out.failed) {
 		const struct iovec parts[] = { { head, text.len }, { bytes, len } };
 		n = writev(init->out_fd, parts, HL_ARRAY_SIZE(parts));
 	}
@@ -132,7 +143,8 @@ take(struct init *init, struct call *call, int which)
 		call_close_fd(&call->out_fd[which]);
 		return 0;
 	}
-	widen(init, call, which, (size_t)n);
+	if (n == PIPE_SIZE)
+		widen(init, call, which);
 	put_output(init, call, which, chunk, (size_t)n);
 	count(call, which, (size_t)n);
 	return n;

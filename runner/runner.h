@@ -47,7 +47,9 @@
  * Bulk: the native sandbox has a pipe beside the stream, RUNNER_BULK_FD. Of output that floods its
  * pages go from the command's pipe into this one without being copied (splice(2)), and BULK says
  * how many bytes of which stream are there. They are there before the frame is sent, and frames are
- * in order, so the host reads just so many when it meets the frame. Elsewhere there is only OUT.
+ * in order, so the host reads just so many when it meets the frame, and all of them by one read(2)
+ * after the other that asks for all that is left: a command can have its pages be packets (O_DIRECT
+ *in pipe(2)), of which a shorter read drops the rest. Elsewhere there is only OUT.
  *
  * The tree of a call: with ALONE it is everything below pid 1 (one call, one sandbox, no other call
  * before or after). Otherwise each call has a supervisor of its own, a child subreaper that is not
@@ -81,18 +83,18 @@
 #define RUNNER_OWN_NETWORK "own-network" /* and a network namespace, which it makes */
 
 enum {
-	RUNNER_VERSION = 2,
+	RUNNER_VERSION = 3,
 	RUNNER_CALLS_MAX = 64,
 	RUNNER_HEADER_SIZE = 12,
 	RUNNER_PAYLOAD_MAX = 256 * 1024,
 	RUNNER_NOISE_MAX = 64 * 1024,
 	RUNNER_WINDOW = 1024 * 1024,
-	RUNNER_STREAM_FD = 3,           /* native sandbox */
-	RUNNER_BULK_FD = 4,             /* native sandbox: a pipe that output is spliced into */
-	RUNNER_BULK_SIZE = 1024 * 1024, /* what it is made to hold, where the host allows that */
-	RUNNER_GRACE_MS = 2000,         /* between TERM and KILL */
-	RUNNER_STATE_TEXT_FD = 98,      /* BASH_ENV names it: the text of the STATE frames */
-	RUNNER_STATE_FD = 99,           /* the shell writes its state there */
+	RUNNER_STREAM_FD = 3,         /* native sandbox */
+	RUNNER_BULK_MAX = 128 * 1024, /* bytes of one BULK */
+	RUNNER_BULK_FD = 4,           /* native sandbox: a pipe that output is spliced into */
+	RUNNER_GRACE_MS = 2000,       /* between TERM and KILL */
+	RUNNER_STATE_TEXT_FD = 98,    /* BASH_ENV names it: the text of the STATE frames */
+	RUNNER_STATE_FD = 99,         /* the shell writes its state there */
 	RUNNER_STATE_MAX = 1024 * 1024,
 };
 

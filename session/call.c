@@ -265,7 +265,10 @@ fill_start(struct session_call *call, const struct session_request *request, str
 			  : request->state != NULL ? request->state->kept->cwd
 						   : session->cwd;
 
-	call->cwd = strdup(cwd);
+	/* As bash will call it: the state would move there otherwise. What has ".." is the kernel's
+	 * to follow. */
+	bool is_named = cwd[0] == '/' && strstr(cwd, "/..") == NULL;
+	call->cwd = is_named ? hl_path_normalise(cwd, ".") : strdup(cwd);
 	hl_strv_init(&call->own_env, RUNNER_ENV_MAX);
 	for (size_t i = 0; request->env != NULL && i < request->env->len; i++)
 		hl_strv_add(&call->own_env, request->env->v[i]);
@@ -355,7 +358,10 @@ spawn_call(struct session *session, struct session_call *call,
 	HL_BUG_ON(spawn.rlimits_len > RUNNER_RLIMITS_MAX);
 	for (uint32_t i = 0; i < spawn.rlimits_len; i++)
 		spawn.rlimits[i] = session->config.rlimits[i];
-	call->has_report = call->has_state && !state_is_safe_from(&call->start, request->command);
+	/* bash takes the size of its terminal for LINES and COLUMNS when a program has ended. */
+	call->has_report =
+	    call->has_state && ((request->flags & SESSION_CALL_PTY) != 0 ||
+				   !state_is_safe_from(&call->start, request->command));
 	fill_flags(call, &spawn);
 	fill_argv(request, &spawn.argv);
 	hl_buf_init(&text, SESSION_STATE_MAX);

@@ -162,32 +162,41 @@ on_out(struct session *session, struct channel *channel, const struct runner_fra
 }
 
 /* What the frame speaks of is in the pipe: a runner that says more than it put there is no runner.
- */
+ * Whoever hears of output may end the session, but reads of no other one meanwhile. */
 static void
 on_bulk(struct session *session, struct channel *channel, const struct runner_frame *frame)
 {
-	static char bytes[128 * 1024];
+	static char bytes[RUNNER_BULK_MAX];
+	const int pipe = session->config.sandbox->bulk;
 	struct hl_wire wire;
 
 	hl_wire_init(&wire, frame->payload, frame->payload_len);
 	const int stream = hl_wire_u8(&wire);
 	uint32_t left = hl_wire_u32(&wire);
-	if (!hl_wire_is_complete(&wire) || stream < 1 || stream > 2 ||
-	    left > channel->credit[stream - 1] || session->config.sandbox->bulk == 0) {
+	if (!hl_wire_is_complete(&wire) || stream < 1 || stream > 2 || pipe <= STDERR_FILENO) {
+		malformed(session, "BULK");
+		return;
+	}
+	if (left > channel->credit[stream - 1] || left > sizeof(bytes)) {
 		session_fail(session, HLB_01, "the runner sent output past its window");
 		return;
 	}
 	while (left > 0 && session->phase != SESSION_CLOSED) {
-		const size_t want = left < sizeof(bytes) ? left : sizeof(bytes);
-		ssize_t n = read(session->config.sandbox->bulk, bytes, want);
+		ssize_t n = read(pipe, bytes, left);
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno != EAGAIN) {
+			session_fail(session, HLB_07, "the command's output cannot be read: %s",
+			    strerror(errno));
+			return;
+		}
 		if (n <= 0) {
 			session_fail(session, HLB_01, "the runner sent less output than it said");
 			return;
 		}
 		left -= (uint32_t)n;
 		call_output(channel, session, stream, bytes, (uint32_t)n);
+		explicit_bzero(bytes, (size_t)n);
 	}
 }
 

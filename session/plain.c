@@ -17,16 +17,16 @@
 
 #include "base/banned.h"
 
-/* `compgen -bk` of bash 5, but for those that have no effect: true, false, :, echo, pwd, test,
- * type. Sorted by strcmp(3). */
+/* `compgen -bk` of bash 5, but for those that have no effect: true, false, :, echo, pwd, type. test
+ * is none of them: `test -v BASH_VERSINFO[N=5]` assigns. Sorted by strcmp(3). */
 static const char *const shell_words[] = { "!", ".", "[", "[[", "]]", "alias", "bg", "bind",
 	"break", "builtin", "caller", "case", "cd", "command", "compgen", "complete", "compopt",
 	"continue", "coproc", "declare", "dirs", "disown", "do", "done", "elif", "else", "enable",
 	"esac", "eval", "exec", "exit", "export", "fc", "fg", "fi", "for", "function", "getopts",
 	"hash", "help", "history", "if", "in", "jobs", "kill", "let", "local", "logout", "mapfile",
 	"popd", "printf", "pushd", "read", "readarray", "readonly", "return", "select", "set",
-	"shift", "shopt", "source", "suspend", "then", "time", "times", "trap", "typeset", "ulimit",
-	"umask", "unalias", "unset", "until", "wait", "while", "{", "}" };
+	"shift", "shopt", "source", "suspend", "test", "then", "time", "times", "trap", "typeset",
+	"ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "}" };
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
 static const char digits[] = "0123456789";
@@ -192,25 +192,34 @@ is_plain_text(const char *command)
 	return false;
 }
 
-/* What bash takes from its environment and goes by when it reads a command. */
+/* What bash takes from its environment and goes by when it reads a command: functions and BASH_ENV,
+ * options, POSIX mode. */
 static bool
-is_in_the_way(const char *name)
+is_in_the_way(const char *name, size_t len)
 {
-	return strncmp(name, "BASH_", 5) == 0 || strcmp(name, "POSIXLY_CORRECT") == 0;
+	static const char functions[] = "BASH_";
+	static const char *const names[] = { "BASHOPTS", "POSIXLY_CORRECT", "POSIX_PEDANTIC",
+		"SHELLOPTS" };
+
+	if (strncmp(name, functions, sizeof(functions) - 1) == 0)
+		return true;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0)
+			return true;
+	return false;
 }
 
 static bool
 has_in_the_way(const struct start *start)
 {
-	for (size_t i = 0; i < start->base->len; i++)
-		if (is_in_the_way(start->base->v[i].name))
-			return true;
-	for (size_t i = 0; i < start->kept->variables.len; i++)
-		if (is_in_the_way(start->kept->variables.v[i].name))
-			return true;
+	const struct pairs *const sets[] = { start->base, &start->kept->variables };
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(sets); i++)
+		for (size_t k = 0; k < sets[i]->len; k++)
+			if (is_in_the_way(sets[i]->v[k].name, strlen(sets[i]->v[k].name)))
+				return true;
 	for (size_t i = 0; start->own_env != NULL && i < start->own_env->len; i++)
-		if (strncmp(start->own_env->v[i], "BASH_", 5) == 0 ||
-		    strncmp(start->own_env->v[i], "POSIXLY_CORRECT=", 16) == 0)
+		if (is_in_the_way(start->own_env->v[i], strcspn(start->own_env->v[i], "=")))
 			return true;
 	return false;
 }

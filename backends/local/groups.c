@@ -56,15 +56,9 @@ groups_make(const struct plan *plan, struct groups *ret_groups, struct hl_err *e
 		ret_groups->nproc = wanted.pids;
 	}
 	ret_groups->is_made = true;
-	return 0;
-}
-
-int
-groups_guard(struct groups *groups, struct hl_err *err)
-{
-	if (groups->cgroup.dirs_len == 0 || groups->janitor != NULL)
+	if (ret_groups->cgroup.dirs_len == 0)
 		return 0;
-	return janitor_start(&groups->cgroup, &groups->janitor, err);
+	return janitor_start(&ret_groups->cgroup, &ret_groups->janitor, err);
 }
 
 /* Without a boundary a limit that nobody asked for is applied where it can be, and else not missed:

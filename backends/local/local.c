@@ -300,7 +300,7 @@ fill_sandbox(const struct plan *plan, struct backend_early *own, struct sandbox 
 	hl_buf_init(&own->lock, RUNNER_PAYLOAD_MAX);
 	snprintf(text, sizeof(text), "%d", (int)starter_pid(own->starter));
 	sandbox->id = strdup(text);
-	sandbox->stream = starter_take_stream(own->starter, &sandbox->bulk);
+	sandbox->stream = starter_take_ends(own->starter, &sandbox->bulk);
 	sandbox->pidfd = fcntl(starter_pidfd(own->starter), F_DUPFD_CLOEXEC, 3);
 	sandbox->limits_applied = groups_applied(&own->groups);
 	if (sandbox->pidfd < 0)
@@ -349,8 +349,6 @@ backend_ahead(const struct plan *plan, const struct lowered *lowered,
 				       MSG_DONTWAIT | MSG_NOSIGNAL);
 	own->lock_sent = n > 0 ? (size_t)n : 0;
 	hl_buf_done(&frame);
-	/* The runner has what it needs and works; start() asks again, and tells. */
-	(void)!groups_guard(&own->groups, &ignored);
 }
 
 /* Without a pid namespace it is the runner that ends what the command left, when its stream ends.
@@ -367,7 +365,10 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
     const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err)
 {
 	struct hl_err ignored = { 0 };
-	struct sandbox sandbox = { .stream = -1, .pidfd = -1, .is_stdio_inherited = true };
+	struct sandbox sandbox = { .stream = -1,
+		.bulk = -1,
+		.pidfd = -1,
+		.is_stdio_inherited = true };
 	struct backend_early *own = plan->early != NULL ? plan->early : new_early();
 
 	if (own == NULL)
@@ -375,7 +376,7 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
 	hl_buf_init(&sandbox.lock, RUNNER_PAYLOAD_MAX);
 	hl_strv_init(&sandbox.image_env, 1);
 	if (check_enforceable(plan, lowered, err) != 0 || settle(plan, gaps, own, err) != 0 ||
-	    groups_guard(&own->groups, err) != 0 || fill_sandbox(plan, own, &sandbox, err) != 0 ||
+	    fill_sandbox(plan, own, &sandbox, err) != 0 ||
 	    (sandbox.lock.len == 0 &&
 		encode_lock(lowered, gaps, &own->groups, &sandbox.lock, err) != 0)) {
 		end_stream(&sandbox);

@@ -144,7 +144,7 @@ int starter_wait(struct starter *starter, struct hl_err *err) HL_MUST_CHECK;
 pid_t starter_pid(const struct starter *starter);
 int starter_pidfd(const struct starter *starter);
 int starter_stream(const struct starter *starter);
-int starter_take_stream(struct starter *starter, int *ret_bulk);
+int starter_take_ends(struct starter *starter, int *ret_bulk);
 enum starter_world starter_world(const struct starter *starter);
 /* Ends the runner and everything in its namespaces, and waits for that end. Without namespaces the
  * runner ends what is left when its stream does, and is given the time: the caller closes it. */
@@ -179,12 +179,9 @@ struct groups {
 	bool is_made;
 };
 
-/* Makes and fills them; what cannot be applied is missing in cgroup.applied. */
+/* Makes and fills them, with a janitor; what cannot be applied is missing in cgroup.applied. */
 int groups_make(const struct plan *plan, struct groups *ret_groups,
     struct hl_err *err) HL_MUST_CHECK;
-/* With a janitor from now on: before anything is started in them, but not before it is known that
- * something will be. Idempotent. */
-int groups_guard(struct groups *groups, struct hl_err *err) HL_MUST_CHECK;
 void groups_find_gaps(const struct plan *plan, const struct groups *groups,
     struct control_gaps *gaps);
 /* What is neither applied nor an accepted gap refuses. */

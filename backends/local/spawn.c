@@ -120,7 +120,7 @@ report_step(const struct child_plan *child, struct hl_err *err)
 	return -1;
 }
 
-/* Above the number that the child gives to the stream. */
+/* Above the numbers that the child gives to the stream and the pipe beside it. */
 static int
 raise_fd(int fd)
 {
@@ -184,6 +184,9 @@ prepare(struct starter *starter)
 	starter->theirs = raise_fd(ends[1]);
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return hl_err_sys(err, HLB_24, "cannot make a pipe");
+	/* A page is enough until something floods: a pipe as it is made holds sixteen of those that
+	 * a user has for all pipes (pipe(7)), and idle sessions are many. */
+	(void)fcntl(ends[1], F_SETPIPE_SZ, 1);
 	starter->bulk = raise_fd(ends[0]);
 	starter->bulk_theirs = raise_fd(ends[1]);
 	if (starter->stream < 0 || starter->theirs < 0 || starter->bulk < 0 ||
@@ -331,7 +334,7 @@ starter_stream(const struct starter *starter)
 }
 
 int
-starter_take_stream(struct starter *starter, int *ret_bulk)
+starter_take_ends(struct starter *starter, int *ret_bulk)
 {
 	*ret_bulk = hl_take_fd(&starter->bulk);
 	return hl_take_fd(&starter->stream);

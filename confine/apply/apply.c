@@ -53,7 +53,6 @@ apply_death_signal(struct apply *apply)
 	if (apply->keep_fd <= STDERR_FILENO)
 		return 0;
 	const int signal_number = getpid() == 1 ? SIGKILL : 0;
-	/* The first above the standard three. */
 	struct pollfd stream = { .fd = STDERR_FILENO + 1, .events = POLLRDHUP };
 	if (prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0 || poll(&stream, 1, 0) < 0)
 		return apply_fail(apply, CONFINE_STEP_DEATH_SIGNAL, "");

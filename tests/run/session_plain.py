@@ -35,6 +35,8 @@ COMMANDS = [
     "env KEPT=other sh -c 'echo $KEPT'",
     "head -c 300000 /dev/zero | wc -c",
     "rmdir /no/such; pwd;",
+    "export N=1",
+    "test -v BASH_VERSINFO[N=N+1]",
     "sh -c 'cat /proc/self/umask 2>/dev/null; umask'",
 ]
 # What a session has been told before: variables set and unset, a directory behind a symbolic link.
@@ -59,22 +61,27 @@ def began(*more):
 def seen(peer, command):
     r = peer.call("exec", command=command)
     after = peer.call("exec", command="cd .; pwd; export -p | grep -v SHLVL; rm -rf f1 d2")
-    return [r["status"], r["stdout"], r["stderr"], r.get("cwd"), r["state"]["kept"] if isinstance(
+    return [r["status"], r["how"], r["stdout"], r["stderr"], r.get("cwd"), r["state"]["kept"] if isinstance(
         r.get("state"), dict) else r.get("state"), after["stdout"]]
 
 
 short, long = began(), began("alias hl_none=true")
+PIPE = "sh -c 'test -p /proc/self/fd/99'"
 PARENT = "sh -c 'cat /proc/$PPID/comm'"
 is_(name("the short way: the program is in bash's place"), short.call("exec", command=PARENT)["stdout"],
     "hermes-runner\n")
 is_(name("the long way: bash is there"), long.call("exec", command=PARENT)["stdout"], "bash\n")
-is_(name("the short way: no pipe of ours"), short.call("exec", command="test -p /proc/self/fd/99")["status"], 1)
-is_(name("the long way: there is one"), long.call("exec", command="test -p /proc/self/fd/99")["status"], 0)
+is_(name("the short way: no pipe of ours"), short.call("exec", command=PIPE)["status"], 1)
+is_(name("the long way: there is one"), long.call("exec", command=PIPE)["status"], 0)
 for command in COMMANDS:
     one, two = seen(short, command), seen(long, command)
-    # bash tells of a program of its own that a signal ended; where the program took its place nobody does.
+    # bash tells of a program of its own that a signal ended, and ends by 128 and its number; where the
+    # program took its place the signal is what ended the command.
+    if command == "sh -c 'kill -TERM $$'":
+        is_(name("a signal is told as one"), (one[1], two[1]), ("signaled", "exited"))
+        one[1] = two[1]
     if "kill" in command:
-        one[2] = two[2] = None
+        one[3] = two[3] = None
     is_(name("the same: %s" % command.replace("\n", "; ")), one, two)
 
 # What comes behind is kept in both.

@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "confine/apply/apply.h"
 #include "confine/limits.h"
 
 #include "base/banned.h"
@@ -485,6 +486,29 @@ a_group_that_stays_busy_is_told(void **state)
 	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
 }
 
+/* A group that cannot be entered ends the lock, and is named. */
+static void
+a_group_that_cannot_be_entered_is_told(void **state)
+{
+	static const struct {
+		const char *path;
+		int expected;
+	} rows[] = { { "/no/such/group/tasks", ENOENT }, { "/proc/self/exe", ELOOP },
+		{ "/dev/full", ENOSPC }, { "/tmp", EISDIR } };
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		const struct confinement lock = { .groups = { "/dev/null", rows[i].path },
+			.groups_len = 2 };
+		struct confine_failure failure = { 0 };
+		struct apply apply = { .confinement = &lock, .failure = &failure };
+		assert_int_equal(apply_groups(&apply), -1);
+		assert_int_equal(failure.step, CONFINE_STEP_GROUPS);
+		assert_int_equal(failure.sys_errno, rows[i].expected);
+		assert_string_equal(failure.subject, rows[i].path);
+	}
+}
+
 int
 main(void)
 {
@@ -507,6 +531,7 @@ main(void)
 		cmocka_unit_test(a_refused_number_is_missing),
 		cmocka_unit_test(memory_and_cpus_are_applied_here),
 		cmocka_unit_test(a_group_that_stays_busy_is_told),
+		cmocka_unit_test(a_group_that_cannot_be_entered_is_told),
 	};
 
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);

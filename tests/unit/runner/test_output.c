@@ -89,7 +89,6 @@ test_output(void **state)
 	assert_int_equal(init.out.len, 0);
 }
 
-/* What was there at the end is owed, what comes behind it is not. */
 /* A flood goes into the pipe beside the stream as long as that has room, and a frame says how much;
  * what does not fit, and what is little, goes in frames. All of it in order. */
 static void
@@ -109,6 +108,7 @@ test_flood(void **state)
 	while (write(init.out_fd, written, sizeof(written)) > 0)
 		; /* it takes nothing now */
 	assert_true(host >= 0);
+	init.is_bulk_wide = true; /* as where a user's pages are used up */
 	for (int round = 0; round < 2; round++) {
 		memset(written, 'a' + round, sizeof(written));
 		assert_int_equal(write(theirs, written, sizeof(written)), PIPE);
@@ -146,6 +146,47 @@ test_flood(void **state)
 	close(hl_take_fd(&init.out_fd));
 }
 
+/* Of what is sent at once the stream may take any part: the rest waits, and no byte is lost. */
+static void
+test_part_of_a_frame_is_taken(void **state)
+{
+	static char written[40000], seen[RUNNER_HEADER_SIZE + 1 + sizeof(written)];
+	struct runner_frame frame;
+	struct hl_err err;
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(written); i++)
+		written[i] = (char)(i % 251);
+	/* Pages of a pipe that are free, with a byte in another one: less than a head, head and
+	 * some. */
+	for (int free_pages = 0; free_pages < 12; free_pages++) {
+		static char page[4096];
+		HL_AUTO_FD int theirs = open_pipe(&call.out_fd[0], 0);
+		HL_AUTO_FD int host = open_pipe(&init.out_fd, 1);
+		for (int i = 0; i < 16 - free_pages; i++)
+			assert_int_equal(write(init.out_fd, page, sizeof(page)), sizeof(page));
+		call.out_window[0] = RUNNER_WINDOW;
+		assert_int_equal(write(theirs, written, sizeof(written)), sizeof(written));
+		output_read(&init, &call, 0);
+		for (int i = 0; i < 16 - free_pages; i++)
+			assert_int_equal(hl_read_full(host, page, sizeof(page)), sizeof(page));
+		ssize_t sent = read(host, seen, sizeof(seen));
+		size_t taken = sent > 0 ? (size_t)sent : 0;
+		assert_int_equal(taken + init.out.len, sizeof(seen));
+		assert_true((free_pages == 0) == (taken == 0) || free_pages >= 10);
+		memcpy(seen + taken, init.out.data, init.out.len);
+		const struct hl_buf in = { .data = seen, .len = sizeof(seen) };
+		assert_int_equal(runner_frame_get(&in, &frame, &size, &err), 1);
+		assert_int_equal(size, sizeof(seen));
+		assert_memory_equal(frame.payload + 1, written, sizeof(written));
+		hl_buf_reset(&init.out);
+		call_close_fd(&call.out_fd[0]);
+		close(hl_take_fd(&init.out_fd));
+	}
+}
+
+/* What was there at the end is owed, what comes behind it is not. */
 static void
 test_drain(void **state)
 {
@@ -232,6 +273,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_output, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood, begin, end),
+		cmocka_unit_test_setup_teardown(test_part_of_a_frame_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(test_drain, begin, end),
 		cmocka_unit_test_setup_teardown(test_input, begin, end),
 		cmocka_unit_test_setup_teardown(test_broken_input, begin, end),
