@@ -439,6 +439,7 @@ enum sandbox_reuse {
 
 struct sandbox {
 	int stream;               /* the runner's protocol */
+	int bulk;                 /* a pipe of output beside it (runner.h); -1 = none */
 	int pidfd;                /* of the runner or of the helper; -1 = none */
 	bool is_stdio_inherited;  /* the command gets our own 0, 1, 2 */
 	struct hl_buf lock;       /* payload of the LOCK frame */

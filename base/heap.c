@@ -13,11 +13,13 @@
  *
  * malloc(3) may be called on any thread; the lock is held for a few instructions.
  */
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +37,11 @@ enum {
 	HUGE_CHUNK = 2048 * 1024,
 #ifdef HL_SANDBOX_BUILD
 	READY = 0, /* a runner needs a few pages, and idle ones are many */
+	ALONE = CHUNK,
 	LARGE = HUGE_CHUNK,
 #else
 	READY = 304 * 1024, /* what one run touches */
+	ALONE = 80 * 1024,  /* what it has before its sandbox is being made meanwhile */
 	LARGE = 400 * 1024, /* of fewer pages a huge one would be mostly empty */
 #endif
 };
@@ -59,6 +63,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct free_block *free_lists[CLASSES];
 static char *chunk_at, *chunk_end;
 static char *huge_at, *huge_end;
+static bool was_asked;
 
 static_assert(sizeof(struct head) == UNIT, "a block keeps its alignment behind its head");
 
@@ -148,12 +153,23 @@ move_mapping(struct head *head, size_t size)
 }
 
 /* Asking for pages at once costs a third of faulting them in one by one. Where a kernel does not
- * know how, they come as ever. */
+ * know how, they come as ever. Not from the first block on: the sandbox's own process is to be
+ * begun before anything that can go on beside it. */
 static void
-ask_for_pages(char *chunk)
+ask_for_pages(void)
 {
-	if (READY > 0 && chunk_end == NULL)
-		(void)!madvise(chunk, READY, HL_MADV_POPULATE_WRITE);
+	if (was_asked)
+		return;
+	const uintptr_t used = CHUNK - (uintptr_t)(chunk_end - chunk_at);
+	const uintptr_t page = getauxval(AT_PAGESZ);
+	const uintptr_t from = (used + page - 1) / page * page;
+	if (used < ALONE)
+		return;
+	was_asked = true;
+	const int saved = errno;
+	if (from + page <= READY)
+		(void)!madvise(chunk_at + (from - used), READY - from, HL_MADV_POPULATE_WRITE);
+	errno = saved;
 }
 
 /* One huge page where it begins at a multiple of its size; a mapping is moved there. */
@@ -206,12 +222,12 @@ cut(unsigned class)
 		char *chunk = map(CHUNK);
 		if (chunk == NULL)
 			return NULL;
-		ask_for_pages(chunk);
 		chunk_at = chunk;
 		chunk_end = chunk + CHUNK;
 	}
 	struct head *head = (void *)chunk_at;
 	chunk_at += whole;
+	ask_for_pages();
 	head->is_fresh = 1;
 	return head + 1;
 }

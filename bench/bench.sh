@@ -68,13 +68,27 @@ echo
 echo "## One confined run of true"
 echo
 cd "$TMP/work"
+# What bubblewrap can do of the same profile: a usual call of it, and with the places covered and read-only
+# that the launcher covers. No Landlock, no control group, no ledger, no read-back in either.
+USUAL=(--unshare-all --die-with-parent --new-session --ro-bind / / --tmpfs /tmp --tmpfs /var/tmp --tmpfs /run
+	--tmpfs /home --tmpfs /root --proc /proc)
+COVER=()
+for path in /proc/sys /proc/irq /proc/bus /proc/fs; do
+	[ ! -e "$path" ] || COVER+=(--ro-bind "$path" "$path")
+done
+for path in /proc/{acpi,asound,kallsyms,kcore,keys,key-users,kmsg,kpagecgroup,kpagecount,kpageflags,timer_list} \
+	/etc/{,g}shadow{,-}; do
+	[ ! -d "$path" ] || COVER+=(--tmpfs "$path" --remount-ro "$path")
+	[ ! -f "$path" ] || COVER+=(--ro-bind /dev/null "$path")
+done
+REST=(--dev /dev --bind "$PWD" "$PWD" --cap-drop ALL --clearenv --seccomp 0 "$TRUE")
+BWRAP=$(command -v bwrap)
 "$TMP/bin/measure" "$ROUNDS" \
 	bare "$TRUE" , \
 	floor "$TMP/bin/floor" "$TMP/ledger" "$TRUE" , \
 	hermes-launch "$HL" --policy "$TMP/policy.yaml" -- "$TRUE" , \
-	bubblewrap "<$TMP/filter.bpf" "$(command -v bwrap)" --unshare-all --die-with-parent --new-session \
-	--ro-bind / / --tmpfs /tmp --tmpfs /var/tmp --tmpfs /run --tmpfs /home --tmpfs /root --proc /proc \
-	--dev /dev --bind "$PWD" "$PWD" --cap-drop ALL --clearenv --seccomp 0 "$TRUE" | table floor
+	bubblewrap-usual "<$TMP/filter.bpf" "$BWRAP" "${USUAL[@]}" "${REST[@]}" , \
+	bubblewrap-same "<$TMP/filter.bpf" "$BWRAP" "${USUAL[@]}" "${COVER[@]}" "${REST[@]}" | table floor
 echo
 echo "## The launcher itself"
 echo

@@ -109,7 +109,7 @@ make_group(void)
 	int fd = open(GROUPS "/run/pids.max", O_RDONLY | O_CLOEXEC);
 	CHECK(read(fd, text, sizeof(text)));
 	close(fd);
-	return open(GROUPS "/run/cgroup.procs", O_WRONLY | O_CLOEXEC);
+	return open(GROUPS "/run/tasks", O_WRONLY | O_CLOEXEC);
 }
 
 static void

@@ -77,6 +77,8 @@ counts_fault(const struct confinement *confinement)
 		return "too many Landlock rules";
 	if (confinement->bpf_len > CONFINE_BPF_MAX)
 		return "the seccomp program is too long";
+	if (confinement->groups_len > CONFINE_GROUPS_MAX)
+		return "too many control groups";
 	return NULL;
 }
 
@@ -119,6 +121,9 @@ fault_of(const struct confinement *confinement)
 
 	if (fault == NULL)
 		fault = scalars_fault(confinement);
+	for (size_t i = 0; i < confinement->groups_len && fault == NULL; i++)
+		if (confinement->groups[i] == NULL || !hl_path_is_normal(confinement->groups[i]))
+			fault = "a control group's file is not a normal path";
 	for (size_t i = 0; i < confinement->ops_len && fault == NULL; i++)
 		fault = op_fault(&confinement->ops[i]);
 	for (size_t i = 0; i < confinement->rules_len && fault == NULL; i++) {
@@ -157,6 +162,9 @@ confine_encode(const struct confinement *confinement, struct hl_buf *out, struct
 	hl_wire_put_u64(out, confinement->caps_bounding);
 	hl_wire_put_u64(out, confinement->caps_effective);
 	hl_wire_put_string(out, confinement->hostname);
+	hl_wire_put_u32(out, (uint32_t)confinement->groups_len);
+	for (size_t i = 0; i < confinement->groups_len; i++)
+		hl_wire_put_string(out, confinement->groups[i]);
 	hl_wire_put_u32(out, (uint32_t)confinement->ops_len);
 	for (size_t i = 0; i < confinement->ops_len; i++)
 		put_op(out, &confinement->ops[i]);
@@ -213,6 +221,17 @@ get_array(struct hl_wire *wire, size_t max, size_t item_size, size_t *ret_len)
 }
 
 static void
+get_groups(struct hl_wire *wire, struct confinement *confinement)
+{
+	const size_t len = hl_wire_u32(wire);
+
+	if (len > CONFINE_GROUPS_MAX)
+		wire->failed = true;
+	for (size_t i = 0; i < len && !wire->failed; i++)
+		confinement->groups[confinement->groups_len++] = hl_wire_string(wire);
+}
+
+static void
 get_arrays(struct hl_wire *wire, struct confinement *confinement)
 {
 	confinement->ops =
@@ -250,6 +269,7 @@ confine_decode(const void *bytes, size_t len, struct confinement *ret_confinemen
 	confinement.caps_bounding = hl_wire_u64(&wire);
 	confinement.caps_effective = hl_wire_u64(&wire);
 	confinement.hostname = hl_wire_string(&wire);
+	get_groups(&wire, &confinement);
 	get_arrays(&wire, &confinement);
 	confinement.seen_pids = hl_wire_u64(&wire);
 	confinement.seen_memory = hl_wire_u64(&wire);

@@ -12,7 +12,8 @@
  *  2. runner: confine_begin(); confine_decode(), confine_apply(), confine_verify(). The first
  * failing step is reported with its errno and subject, and nothing is started.
  *
- * Order of steps (enum confine_step is the order; each has its own error): private mounts, sources
+ * Order of steps (enum confine_step is the order; each has its own error): control groups entered
+ * (while the host's tree is still in sight), private mounts, sources
  * opened and compared, new root built, masks, read-only, pivot_root, cgroup namespace, hostname and
  * loopback, session keyring (while still root: an ordinary user's quota is 200 of them), bounding
  * set, securebits, groups, gid, uid, capabilities, no_new_privs, Landlock, death signal,
@@ -121,10 +122,18 @@ struct confine_rule {
 	const char *path;
 };
 
+enum confine_limit {
+	CONFINE_LIMIT_PIDS,
+	CONFINE_LIMIT_MEMORY,
+	CONFINE_LIMIT_CPUS,
+	CONFINE_LIMIT_MAX
+};
+
 enum {
 	CONFINE_OPS_MAX = 2048,
 	CONFINE_RULES_MAX = 512,
-	CONFINE_BPF_MAX = 4096
+	CONFINE_BPF_MAX = 4096,
+	CONFINE_GROUPS_MAX = CONFINE_LIMIT_MAX
 };
 
 /* One BPF instruction, as struct sock_filter. */
@@ -140,6 +149,9 @@ struct confinement {
 	uint64_t caps_bounding;
 	uint64_t caps_effective; /* also permitted; inheritable and ambient are always empty */
 	const char *hostname;
+	/* The file of each control group that a process enters it by, on the host. */
+	const char *groups[CONFINE_GROUPS_MAX];
+	size_t groups_len;
 	struct confine_op *ops; /* heap; strings borrowed */
 	size_t ops_len;
 	struct confine_rule *rules;
@@ -159,13 +171,6 @@ int confine_encode(const struct confinement *confinement, struct hl_buf *out,
 int confine_decode(const void *bytes, size_t len, struct confinement *ret_confinement,
     struct hl_err *err) HL_MUST_CHECK;
 void confinement_done(struct confinement *confinement);
-
-enum confine_limit {
-	CONFINE_LIMIT_PIDS,
-	CONFINE_LIMIT_MEMORY,
-	CONFINE_LIMIT_CPUS,
-	CONFINE_LIMIT_MAX
-};
 
 enum {
 	CONFINE_PAGE = 4096,
@@ -253,9 +258,12 @@ struct confine_limits {
 };
 
 struct confine_cgroup {
-	char *dirs[CONFINE_LIMIT_MAX + 1]; /* created directories, each once */
+	char *dirs[CONFINE_GROUPS_MAX]; /* created directories, each once */
+	/* The file of each that a process of one thread writes "0" into to enter it: cgroup.procs,
+	 * of v1 tasks. For a thread that moves itself by that one the kernel does not wait until no
+	 * other can be forking, which takes milliseconds (its commit 9a3284fad42f, of 2019). */
+	char *entries[CONFINE_GROUPS_MAX];
 	size_t dirs_len;
-	int procs[CONFINE_LIMIT_MAX + 1];     /* open cgroup.procs of each: the child writes "0" */
 	uint32_t applied;                     /* bit per enum confine_limit: set and read back */
 	char missing[CONFINE_LIMIT_MAX][160]; /* why one could not be applied */
 };
@@ -303,8 +311,9 @@ struct confine_early {
 
 /* flags 0: nothing is begun. */
 void confine_begin(uint32_t flags, struct confine_early *ret_early);
-/* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself; above
- * 2 it is the stream whose other end the parent holds, and the runner dies with that parent. */
+/* 0 or -1 with *ret_failure. keep_fd: descriptors up to here stay open for the runner itself;
+ * where there are some above 2, 3 is the stream whose other end the parent holds, and the runner
+ * dies with that parent. */
 int confine_apply(const struct confinement *confinement, const struct confine_early *early,
     int keep_fd, struct confine_failure *ret_failure) HL_MUST_CHECK;
 /* Reads back no_new_privs, seccomp, capabilities, ids, mount flags and descriptors and compares.

@@ -254,6 +254,24 @@ make_dirs(const struct making *making, const char *dir)
 	return -1;
 }
 
+/* As the next of cgroup->dirs, if this process may enter it. Its index, or -1. */
+static int
+add_group(const struct making *making, struct confine_cgroup *cgroup, const char *dir)
+{
+	const char *name = making->place.is_v2 ? "cgroup.procs" : "tasks";
+	HL_AUTO_FD int fd = open_file(making, dir, name, O_WRONLY);
+	char *copy = fd < 0 ? NULL : strdup(dir);
+	char *entry = NULL;
+
+	if (copy == NULL || asprintf(&entry, "%s/%s", dir, name) < 0) {
+		free(copy);
+		return -1;
+	}
+	cgroup->dirs[cgroup->dirs_len] = copy;
+	cgroup->entries[cgroup->dirs_len] = entry;
+	return (int)cgroup->dirs_len++;
+}
+
 /* Index of the group in cgroup->dirs, made when it is not there yet; -1 with a reason. */
 static int
 make_group(struct making *making, struct confine_cgroup *cgroup)
@@ -279,18 +297,13 @@ make_group(struct making *making, struct confine_cgroup *cgroup)
 		    making->place.own, strerror(errno));
 		return -1;
 	}
-	int procs = open_file(making, dir, "cgroup.procs", O_WRONLY);
-	char *copy = strdup(dir);
-	if (procs < 0 || copy == NULL) {
+	const int index = add_group(making, cgroup, dir);
+	if (index < 0) {
 		snprintf(making->reason, REASON_SIZE, "the new group cannot be entered: %s",
 		    strerror(errno));
-		free(copy);
 		rmdir(dir);
-		return -1;
 	}
-	cgroup->procs[cgroup->dirs_len] = procs;
-	cgroup->dirs[cgroup->dirs_len] = copy;
-	return (int)cgroup->dirs_len++;
+	return index;
 }
 
 /* proc(5): a line of titles, then one for each swap area. What cannot be read may have some. */
@@ -372,8 +385,6 @@ confine_cgroup_create_at(const struct cgroup_host *host, const struct confine_li
 	if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
 		return hl_err_set(err, HLI_02, "'%s' cannot be the name of a group", name);
 	*ret_cgroup = (struct confine_cgroup){ 0 };
-	for (size_t i = 0; i < HL_ARRAY_SIZE(ret_cgroup->procs); i++)
-		ret_cgroup->procs[i] = -1;
 	for (enum confine_limit i = 0; i < CONFINE_LIMIT_MAX; i++)
 		if (wanted[i] && apply_limit(&making, i, limits, ret_cgroup))
 			ret_cgroup->applied |= 1U << i;
@@ -434,11 +445,10 @@ void
 confine_cgroup_done(struct confine_cgroup *cgroup)
 {
 	for (size_t i = 0; i < cgroup->dirs_len; i++) {
-		if (cgroup->procs[i] >= 0)
-			close(cgroup->procs[i]);
+		free(cgroup->entries[i]);
 		free(cgroup->dirs[i]);
 		cgroup->dirs[i] = NULL;
-		cgroup->procs[i] = -1;
+		cgroup->entries[i] = NULL;
 	}
 	cgroup->dirs_len = 0;
 }

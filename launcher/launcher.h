@@ -299,6 +299,13 @@ int plan_call_environment(const struct plan *plan, const struct hl_strv *image_e
 #undef VERB
 
 /* ------------------------------------------------------------------------------------------------
+ * Start of the process
+ */
+/* Makes the pages ready that every verb meets, once. `run` calls it when its sandbox is being made
+ * by another thread; main() does for all other verbs. */
+void pages_ask(const struct request *request);
+
+/* ------------------------------------------------------------------------------------------------
  * Telling
  */
 void report_init(const struct request *request);

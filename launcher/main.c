@@ -1,12 +1,9 @@
 /*
  * hermes-launch: the process. Descriptors made safe, the command line read, one verb run.
  */
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "launcher/launcher.h"
@@ -17,42 +14,11 @@
 /* Too large for a stack frame; lives as long as the process. */
 static struct request request;
 
-/* The linker's: where the program begins, and where what is written begins. */
-extern const char __executable_start[] __attribute__((visibility("hidden")));
-extern const char __init_array_start[] __attribute__((visibility("hidden")));
-
-static void
-populate(const void *begin, size_t len, int how)
-{
-	const uintptr_t mask = getauxval(AT_PAGESZ) - 1;
-	const uintptr_t first = (uintptr_t)begin & ~mask;
-	const uintptr_t last = ((uintptr_t)begin + len + mask) & ~mask;
-
-	(void)!madvise((void *)first, last - first, how);
-}
-
-/* A page that is met for the first time stops the program, for longer in a virtual machine than
- * most of the system calls below: what every run meets is asked for at once. */
-static void
-ask_for_pages(void)
-{
-	enum {
-		STACK = 28 * 1024
-	};
-	const char *here = __builtin_frame_address(0);
-
-	populate(__executable_start, (size_t)(__init_array_start - __executable_start),
-	    HL_MADV_POPULATE_READ);
-	populate(&request, sizeof(request), HL_MADV_POPULATE_WRITE);
-	populate(here - STACK, STACK, HL_MADV_POPULATE_WRITE);
-}
-
 int
 main(int argc, char **argv)
 {
 	struct hl_err err;
 
-	ask_for_pages();
 	if (hl_fd_ensure_std(&err) != 0)
 		return 125;
 	/* Our memory holds values of the caller's environment: no core dump, no ptrace by our own
@@ -73,6 +39,8 @@ main(int argc, char **argv)
 			   : hl_code_info(err.code)->exit_status;
 	}
 	report_init(&request);
+	if (request.verb != VERB_RUN)
+		pages_ask(&request);
 	int status = verb_rows[request.verb].function(&request);
 	/* An answer that was cut off is none (a full disk shows here). */
 	if ((fflush(stdout) != 0 || ferror(stdout) != 0) && status == 0) {

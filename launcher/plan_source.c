@@ -57,19 +57,19 @@ plan_source_resolve(const char *path, struct plan_source *ret_source, struct hl_
 	return 0;
 }
 
+/* By readlink(2) on each part (realpath(3)): most have none, and the name of a descriptor in /proc
+ * costs more than all of them. */
 char *
 plan_path_settle(const char *path)
 {
-	char part[PATH_MAX];
+	char part[PATH_MAX], name[PATH_MAX];
 	size_t len = strlen(path);
 
 	if (len >= sizeof(part))
 		return strdup(path);
 	memcpy(part, path, len + 1);
 	while (len > 1) {
-		HL_AUTO_FD int fd = openat(AT_FDCWD, part, O_PATH | O_CLOEXEC);
-		HL_AUTO_FREE char *name = fd >= 0 ? hl_path_of_fd(fd) : NULL;
-		if (name != NULL)
+		if (realpath(part, name) != NULL)
 			return hl_path_normalise(name, path[len] == '/' ? path + len + 1 : ".");
 		while (len > 1 && part[len - 1] != '/')
 			len--;

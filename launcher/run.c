@@ -199,6 +199,8 @@ run_settle(struct run *run, struct hl_err *err)
 	if (host_programs(&run->host, err) != 0)
 		return -1;
 	begin_early(run);
+	if (run->may_begin_early)
+		pages_ask(run->request);
 	if (host_caller(run->request, &run->host, err) != 0)
 		return -1;
 	if (settle_policy(run, err) != 0 || settle_conflicts(run, err) != 0)

@@ -34,16 +34,8 @@ runner_how_name(enum runner_how how)
 }
 
 void
-runner_frame_put(struct hl_buf *out, enum runner_type type, uint32_t channel, const void *payload,
-    size_t len)
+runner_header_put(struct hl_buf *out, enum runner_type type, uint32_t channel, size_t len)
 {
-	if (len > RUNNER_PAYLOAD_MAX) {
-		out->failed = true;
-		return;
-	}
-	/* A buffer without room takes nothing of a frame. */
-	if (!hl_buf_reserve(out, RUNNER_HEADER_SIZE + len))
-		return;
 	const unsigned char header[RUNNER_HEADER_SIZE] = {
 		(unsigned char)(len & 0xff),
 		(unsigned char)(len >> 8 & 0xff),
@@ -56,6 +48,20 @@ runner_frame_put(struct hl_buf *out, enum runner_type type, uint32_t channel, co
 		[11] = (unsigned char)(channel >> 24 & 0xff),
 	};
 	hl_buf_put(out, header, sizeof(header));
+}
+
+void
+runner_frame_put(struct hl_buf *out, enum runner_type type, uint32_t channel, const void *payload,
+    size_t len)
+{
+	if (len > RUNNER_PAYLOAD_MAX) {
+		out->failed = true;
+		return;
+	}
+	/* A buffer without room takes nothing of a frame. */
+	if (!hl_buf_reserve(out, RUNNER_HEADER_SIZE + len))
+		return;
+	runner_header_put(out, type, channel, len);
 	if (len > 0)
 		hl_buf_put(out, payload, len);
 }

@@ -81,7 +81,9 @@ make_signal_fd(struct init *init)
 static uint32_t
 lock_code(const struct confine_failure *failure)
 {
-	bool is_missing = failure->sys_errno == ENOSYS || failure->sys_errno == EOPNOTSUPP;
+	/* A group that cannot be entered as it is says EOPNOTSUPP as well (cgroups(7)). */
+	bool is_missing = failure->sys_errno == ENOSYS || (failure->sys_errno == EOPNOTSUPP &&
+							      failure->step != CONFINE_STEP_GROUPS);
 
 	return is_missing ? HLD_01 : HLB_02;
 }
@@ -123,6 +125,8 @@ on_lock(struct init *init, const struct runner_frame *frame)
 	struct hl_err err;
 	int keep_fd = init->is_stdio ? STDERR_FILENO : RUNNER_STREAM_FD;
 
+	if (init->bulk_fd >= 0)
+		keep_fd = init->bulk_fd;
 	if (confine_decode(frame->payload, frame->payload_len, &confinement, &err) != 0) {
 		init_broken(init, err.msg);
 		return;

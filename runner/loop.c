@@ -65,7 +65,7 @@ init_now_ms(void)
  * frame.
  */
 static void
-empty(const struct init *init, struct hl_buf *buf)
+empty(struct init *init, struct hl_buf *buf)
 {
 	for (uint32_t i = 0; i < init->calls_len; i++)
 		if (init->calls[i].state != CALL_FREE) {
@@ -73,6 +73,7 @@ empty(const struct init *init, struct hl_buf *buf)
 			return;
 		}
 	hl_buf_done_secret(buf);
+	output_rest(init);
 }
 
 /* Whole frames at the front of in; what is left moves to the front once. */
@@ -127,8 +128,8 @@ read_stream(struct init *init)
 		take_frames(init);
 }
 
-static void
-write_stream(struct init *init)
+void
+init_write(struct init *init)
 {
 	if (init->out.len == 0)
 		return;
@@ -158,7 +159,7 @@ flush(struct init *init)
 
 	while (init->out.len > 0 && !init->out.failed) {
 		size_t before = init->out.len;
-		write_stream(init);
+		init_write(init);
 		if (init->out.len == before && poll(&fd, 1, PATIENCE_MS) <= 0)
 			break;
 	}
@@ -295,7 +296,7 @@ step(struct init *init, const struct round *round)
 	uint64_t count;
 
 	if (round->fds[SLOT_OUT].revents != 0)
-		write_stream(init);
+		init_write(init);
 	/* Whatever it said is looked at in any case. */
 	if (round->fds[SLOT_WAKE].revents != 0)
 		(void)!read(init->wake_fd, &count, sizeof(count));
@@ -339,7 +340,7 @@ init_run(struct init *init)
 	if (init->state != INIT_OVER)
 		read_stream(init);
 	while (init->state != INIT_OVER && !init->out.failed) {
-		write_stream(init);
+		init_write(init);
 		if (init->is_done && init->out.len == 0)
 			break;
 		prepare(init, &round);

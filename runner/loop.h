@@ -154,6 +154,8 @@ struct call {
 
 struct init {
 	int in_fd, out_fd; /* the stream */
+	int bulk_fd;       /* the pipe beside it; -1 = none */
+	bool is_bulk_wide;
 	bool is_stdio;
 	struct confine_early early; /* what was begun before the lock came */
 	int signal_fd, wake_fd, scope_fd;
@@ -178,6 +180,8 @@ enum {
 
 /* loop.c */
 int init_run(struct init *init);
+/* Of out what the stream takes now. */
+void init_write(struct init *init);
 uint64_t init_now_ms(void);
 
 /* init.c */
@@ -214,6 +218,8 @@ struct call *call_of_supervisor(const struct init *init, pid_t pid);
 
 /* output.c */
 void output_read(struct init *init, struct call *call, int which);
+/* No call is left: the pipe beside the stream gives back what it was made to hold. */
+void output_rest(struct init *init);
 /* What is there now is to be sent before the next end. */
 void output_begin_drain(struct call *call);
 /* Sends what is owed and fits. True when nothing is owed any more. */

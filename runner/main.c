@@ -1,9 +1,9 @@
 /*
  * hermes-runner: the static program inside every sandbox. Started as pid 1 of the native sandbox
- * with the stream on descriptor 3, or anywhere else as "hermes-runner --stdio". In namespaces that
- * were made for it an argument says so: "own-root", or "own-network" where it makes one of those as
- * well; then what every lock begins with is done before the lock comes. It has no environment of
- * its own to hide and prints nothing.
+ * with the stream on descriptor 3 and a pipe of output on 4, or anywhere else as "hermes-runner
+ * --stdio". In namespaces that were made for it an argument says so: "own-root", or "own-network"
+ * where it makes one of those as well; then what every lock begins with is done before the lock
+ * comes. It has no environment of its own to hide and prints nothing.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -110,6 +110,7 @@ main(int argc, char **argv)
 	}
 	if (!claim(init.in_fd) || (init.is_stdio && !claim(init.out_fd)))
 		return usage();
+	init.bulk_fd = !init.is_stdio && claim(RUNNER_BULK_FD) ? RUNNER_BULK_FD : -1;
 	/* The launcher's own child has done it before it became us: backends/local/child.c. */
 	settle_signals(early != 0);
 	confine_begin(early, &init.early);

@@ -3,9 +3,11 @@
  * side can make the other keep.
  */
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdalign.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,32 +22,120 @@ is_terminal(const struct call *call)
 }
 
 enum {
+	PAGE = 4096,
 	PIPE_SIZE = 65536, /* as it is made: pipe(7) */
-	PIPE_SIZE_FLOOD = 4 * PIPE_SIZE,
-	CHUNK = 2 * PIPE_SIZE,
+	PIPE_SIZE_FLOOD = 16 * PIPE_SIZE,
+	CHUNK = 3 * PIPE_SIZE,
+	FLOOD = PIPE_SIZE, /* so much waits where a writer is faster than its reader */
 };
 
 /* A writer that fills its pipe waits for us at every turn: a larger one lets it go on meanwhile.
  * Where the user's pages for pipes are used up (fs.pipe-user-pages-soft) it stays as it is. */
 static void
-widen(struct call *call, int which, size_t n)
+widen(struct init *init, struct call *call, int which)
 {
-	if (n != PIPE_SIZE || is_terminal(call) || call->is_wide[which])
+	if (is_terminal(call) || call->is_wide[which])
 		return;
 	call->is_wide[which] = true;
 	fcntl(call->out_fd[which], F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
+	if (init->bulk_fd >= 0 && !init->is_bulk_wide)
+		fcntl(init->bulk_fd, F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
+	init->is_bulk_wide = true;
+}
+
+void
+output_rest(struct init *init)
+{
+	/* Not while the host has something to read there. */
+	if (init->is_bulk_wide && init->bulk_fd >= 0 && fcntl(init->bulk_fd, F_SETPIPE_SZ, 1) >= 0)
+		init->is_bulk_wide = false;
+}
+
+/* A number of bytes of one of the call's streams, 0 for its input: BULK, WINDOW_ADD. */
+static void
+put_count(struct init *init, const struct call *call, enum runner_type type, int stream, uint32_t n)
+{
+	const unsigned char payload[5] = { (unsigned char)stream, (unsigned char)(n & 0xff),
+		(unsigned char)(n >> 8 & 0xff), (unsigned char)(n >> 16 & 0xff),
+		(unsigned char)(n >> 24 & 0xff) };
+
+	runner_frame_put(&init->out, type, call->channel, payload, sizeof(payload));
+}
+
+/* The pages of a flood go on as they are. 0: there is none, or the pipe has no room for it now, or
+ * this is not the kernel for it. */
+static size_t
+splice_output(struct init *init, struct call *call, int which)
+{
+	int held;
+
+	if (init->bulk_fd < 0 || is_terminal(call) || call->out_window[which] < FLOOD ||
+	    ioctl(call->out_fd[which], FIONREAD, &held) != 0 || held < FLOOD)
+		return 0;
+	widen(init, call, which);
+	const size_t most = call->out_window[which] < RUNNER_BULK_MAX ? call->out_window[which]
+								      : (size_t)RUNNER_BULK_MAX;
+	const ssize_t n =
+	    splice(call->out_fd[which], NULL, init->bulk_fd, NULL, most, SPLICE_F_NONBLOCK);
+	if (n <= 0)
+		return 0;
+	const bool has_turn = init->out.len == 0;
+	put_count(init, call, RUNNER_BULK, which + 1, (uint32_t)n);
+	if (has_turn)
+		init_write(init);
+	return (size_t)n;
+}
+
+static void
+count(struct call *call, int which, size_t n)
+{
+	call->out_window[which] -= (uint32_t)n;
+	call->owed[which] -= (uint32_t)n < call->owed[which] ? (uint32_t)n : call->owed[which];
+}
+
+/* Sent from where it was read, when nothing waits before it; what the stream does not take waits.
+ */
+static void
+put_output(struct init *init, const struct call *call, int which, char *bytes, size_t len)
+{
+	char head[RUNNER_HEADER_SIZE + 1 + 1]; /* and a NUL, as every buffer has */
+	struct hl_buf text = { .data = head, .capacity = sizeof(head), .max = sizeof(head) - 1 };
+	ssize_t n = 0;
+
+	runner_header_put(&text, RUNNER_OUT, call->channel, len + 1);
+	hl_buf_putc(&text, (char)(which + 1));
+	if (init->out.len == 0 && !init->out.failed) {
+		const struct iovec parts[] = { { head, text.len }, { bytes, len } };
+		n = writev(init->out_fd, parts, HL_ARRAY_SIZE(parts));
+	}
+	size_t sent = n > 0 ? (size_t)n : 0;
+	if (!hl_buf_reserve(&init->out, text.len + len - sent))
+		return;
+	if (sent < text.len) {
+		hl_buf_put(&init->out, head + sent, text.len - sent);
+		sent = text.len;
+	}
+	hl_buf_put(&init->out, bytes + (sent - text.len), len - (sent - text.len));
 }
 
 /* -1: nothing there yet; 0: ended; else how much was taken. */
 static ssize_t
 take(struct init *init, struct call *call, int which)
 {
-	static char chunk[1 + CHUNK];
-	size_t want = sizeof(chunk) - 1;
+	/* Of the pipe's pages as they lie: a copy to another place in a page takes twice as long.
+	 */
+	static alignas(PAGE) char chunk[CHUNK];
+	size_t want = sizeof(chunk);
+	ssize_t n = (ssize_t)splice_output(init, call, which);
+
+	if (n > 0) {
+		count(call, which, (size_t)n);
+		return n;
+	}
 
 	if (want > call->out_window[which])
 		want = call->out_window[which];
-	ssize_t n = read(call->out_fd[which], chunk + 1, want);
+	n = read(call->out_fd[which], chunk, want);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -1;
 	if (n <= 0) {
@@ -53,11 +143,10 @@ take(struct init *init, struct call *call, int which)
 		call_close_fd(&call->out_fd[which]);
 		return 0;
 	}
-	widen(call, which, (size_t)n);
-	chunk[0] = (char)(which + 1);
-	runner_frame_put(&init->out, RUNNER_OUT, call->channel, chunk, (size_t)n + 1);
-	call->out_window[which] -= (uint32_t)n;
-	call->owed[which] -= (uint32_t)n < call->owed[which] ? (uint32_t)n : call->owed[which];
+	if (n == PIPE_SIZE)
+		widen(init, call, which);
+	put_output(init, call, which, chunk, (size_t)n);
+	count(call, which, (size_t)n);
 	return n;
 }
 
@@ -108,18 +197,6 @@ output_drain(struct init *init, struct call *call)
 	return true;
 }
 
-static void
-put_window(struct init *init, const struct call *call, uint32_t bytes)
-{
-	const unsigned char payload[5] = { 0, (unsigned char)(bytes & 0xff),
-		(unsigned char)(bytes >> 8 & 0xff), (unsigned char)(bytes >> 16 & 0xff),
-		(unsigned char)(bytes >> 24 & 0xff) };
-
-	if (bytes > 0)
-		runner_frame_put(&init->out, RUNNER_WINDOW_ADD, call->channel, payload,
-		    sizeof(payload));
-}
-
 /* What the command took, or what nobody will take any more, is given back. */
 static void
 give_back(struct init *init, struct call *call, size_t bytes)
@@ -128,7 +205,8 @@ give_back(struct init *init, struct call *call, size_t bytes)
 	if (bytes > RUNNER_WINDOW - call->stdin_window)
 		bytes = RUNNER_WINDOW - call->stdin_window;
 	call->stdin_window += (uint32_t)bytes;
-	put_window(init, call, (uint32_t)bytes);
+	if (bytes > 0)
+		put_count(init, call, RUNNER_WINDOW_ADD, 0, (uint32_t)bytes);
 }
 
 /* The input of a terminal is its master, which stays open for its output. */

@@ -14,6 +14,7 @@
  *				STARTED		exec succeeded
  *	STDIN, STDIN_EOF, SIGNAL, RESIZE, KILL
  *				OUT		stdout or stderr, within the window
+ *				BULK		the same, of which the bytes are in a pipe
  *	WINDOW_ADD				more credit for OUT
  *				WINDOW_ADD	more credit for STDIN
  *				STATE*, EXIT	how, status, usage, was state kept
@@ -42,6 +43,13 @@
  * stream, which WINDOW_ADD frames give back, so that a flood neither grows memory nor blocks
  * control frames or other calls. What a command had written when it ended is sent before EXIT, so
  * EXIT waits for the window that this needs.
+ *
+ * Bulk: the native sandbox has a pipe beside the stream, RUNNER_BULK_FD. Of output that floods its
+ * pages go from the command's pipe into this one without being copied (splice(2)), and BULK says
+ * how many bytes of which stream are there. They are there before the frame is sent, and frames are
+ * in order, so the host reads just so many when it meets the frame, and all of them by one read(2)
+ * after the other that asks for all that is left: a command can have its pages be packets (O_DIRECT
+ *in pipe(2)), of which a shorter read drops the rest. Elsewhere there is only OUT.
  *
  * The tree of a call: with ALONE it is everything below pid 1 (one call, one sandbox, no other call
  * before or after). Otherwise each call has a supervisor of its own, a child subreaper that is not
@@ -75,16 +83,18 @@
 #define RUNNER_OWN_NETWORK "own-network" /* and a network namespace, which it makes */
 
 enum {
-	RUNNER_VERSION = 2,
+	RUNNER_VERSION = 3,
 	RUNNER_CALLS_MAX = 64,
 	RUNNER_HEADER_SIZE = 12,
 	RUNNER_PAYLOAD_MAX = 256 * 1024,
 	RUNNER_NOISE_MAX = 64 * 1024,
 	RUNNER_WINDOW = 1024 * 1024,
-	RUNNER_STREAM_FD = 3,      /* native sandbox */
-	RUNNER_GRACE_MS = 2000,    /* between TERM and KILL */
-	RUNNER_STATE_TEXT_FD = 98, /* BASH_ENV names it: the text of the STATE frames */
-	RUNNER_STATE_FD = 99,      /* the shell writes its state there */
+	RUNNER_STREAM_FD = 3,         /* native sandbox */
+	RUNNER_BULK_MAX = 128 * 1024, /* bytes of one BULK */
+	RUNNER_BULK_FD = 4,           /* native sandbox: a pipe that output is spliced into */
+	RUNNER_GRACE_MS = 2000,       /* between TERM and KILL */
+	RUNNER_STATE_TEXT_FD = 98,    /* BASH_ENV names it: the text of the STATE frames */
+	RUNNER_STATE_FD = 99,         /* the shell writes its state there */
 	RUNNER_STATE_MAX = 1024 * 1024,
 };
 
@@ -112,6 +122,7 @@ enum runner_type {
 	RUNNER_PING,    /* at most 8 bytes */
 	RUNNER_PONG,    /* the same */
 	RUNNER_GOODBYE, /* empty */
+	RUNNER_BULK,    /* u8 1 stdout or 2 stderr, u32 bytes */
 	RUNNER_TYPE_MAX
 };
 
@@ -210,6 +221,8 @@ struct runner_frame {
 	uint32_t payload_len;
 };
 
+/* The beginning of a frame; its payload of len bytes is the caller's to put behind it. */
+void runner_header_put(struct hl_buf *out, enum runner_type type, uint32_t channel, size_t len);
 void runner_frame_put(struct hl_buf *out, enum runner_type type, uint32_t channel,
     const void *payload, size_t len);
 /* Looks at the front of in. 1: a whole frame (borrowed from in; drop *ret_size bytes when done);

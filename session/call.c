@@ -132,6 +132,17 @@ merge(struct session_call *call, enum runner_state_kept kept)
 	report_done(&report);
 }
 
+static void
+settle_state(struct session_call *call, enum runner_state_kept kept)
+{
+	if (call->has_report) {
+		merge(call, kept);
+		return;
+	}
+	call->result.state = RUNNER_STATE_KEPT;
+	call->result.cwd = strdup(call->cwd);
+}
+
 /* Why nothing was started, in words. */
 static void
 refused(struct session_call *call, const struct runner_exit *ended)
@@ -174,7 +185,7 @@ call_exit(struct session_call *call, const struct runner_exit *ended)
 	if (ended->how == RUNNER_BACKEND_ERROR)
 		hl_err_set(&result->err, HLB_07, "the sandbox could not say how the command ended");
 	if (call->has_state && result->was_started)
-		merge(call, ended->state);
+		settle_state(call, ended->state);
 	finish(call);
 }
 
@@ -254,7 +265,10 @@ fill_start(struct session_call *call, const struct session_request *request, str
 			  : request->state != NULL ? request->state->kept->cwd
 						   : session->cwd;
 
-	call->cwd = strdup(cwd);
+	/* As bash will call it: the state would move there otherwise. What has ".." is the kernel's
+	 * to follow. */
+	bool is_named = cwd[0] == '/' && strstr(cwd, "/..") == NULL;
+	call->cwd = is_named ? hl_path_normalise(cwd, ".") : strdup(cwd);
 	hl_strv_init(&call->own_env, RUNNER_ENV_MAX);
 	for (size_t i = 0; request->env != NULL && i < request->env->len; i++)
 		hl_strv_add(&call->own_env, request->env->v[i]);
@@ -312,7 +326,7 @@ fill_flags(const struct session_call *call, struct runner_spawn *spawn)
 	/* A terminal has one stream only. */
 	if ((spawn->flags & RUNNER_SPAWN_PTY) != 0)
 		spawn->flags &= ~(uint32_t)RUNNER_SPAWN_MERGED;
-	if (call->has_state)
+	if (call->has_report)
 		spawn->flags |= RUNNER_SPAWN_STATE;
 }
 
@@ -344,6 +358,10 @@ spawn_call(struct session *session, struct session_call *call,
 	HL_BUG_ON(spawn.rlimits_len > RUNNER_RLIMITS_MAX);
 	for (uint32_t i = 0; i < spawn.rlimits_len; i++)
 		spawn.rlimits[i] = session->config.rlimits[i];
+	/* bash takes the size of its terminal for LINES and COLUMNS when a program has ended. */
+	call->has_report =
+	    call->has_state && ((request->flags & SESSION_CALL_PTY) != 0 ||
+				   !state_is_safe_from(&call->start, request->command));
 	fill_flags(call, &spawn);
 	fill_argv(request, &spawn.argv);
 	hl_buf_init(&text, SESSION_STATE_MAX);
@@ -353,7 +371,7 @@ spawn_call(struct session *session, struct session_call *call,
 		if (plain_environment(call, &spawn.env, err) != 0)
 			return -1;
 	} else if (state_environment(&call->start, &spawn.env, err) != 0 ||
-		   state_text(&call->start, &text, err) != 0) {
+		   (call->has_report && state_text(&call->start, &text, err) != 0)) {
 		return -1;
 	}
 	if (!runner_spawn_is_sane(&spawn))

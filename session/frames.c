@@ -3,8 +3,10 @@
  * the protocol in runner/runner.h. The runner is held for hostile: what the table does not allow
  * ends the session, and nothing that it says is repeated unescaped.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "session/machine.h"
 
@@ -159,6 +161,45 @@ on_out(struct session *session, struct channel *channel, const struct runner_fra
 	    frame->payload_len - 1);
 }
 
+/* What the frame speaks of is in the pipe: a runner that says more than it put there is no runner.
+ * Whoever hears of output may end the session, but reads of no other one meanwhile. */
+static void
+on_bulk(struct session *session, struct channel *channel, const struct runner_frame *frame)
+{
+	static char bytes[RUNNER_BULK_MAX];
+	const int pipe = session->config.sandbox->bulk;
+	struct hl_wire wire;
+
+	hl_wire_init(&wire, frame->payload, frame->payload_len);
+	const int stream = hl_wire_u8(&wire);
+	uint32_t left = hl_wire_u32(&wire);
+	if (!hl_wire_is_complete(&wire) || stream < 1 || stream > 2 || pipe <= STDERR_FILENO) {
+		malformed(session, "BULK");
+		return;
+	}
+	if (left > channel->credit[stream - 1] || left > sizeof(bytes)) {
+		session_fail(session, HLB_01, "the runner sent output past its window");
+		return;
+	}
+	while (left > 0 && session->phase != SESSION_CLOSED) {
+		ssize_t n = read(pipe, bytes, left);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN) {
+			session_fail(session, HLB_07, "the command's output cannot be read: %s",
+			    strerror(errno));
+			return;
+		}
+		if (n <= 0) {
+			session_fail(session, HLB_01, "the runner sent less output than it said");
+			return;
+		}
+		left -= (uint32_t)n;
+		call_output(channel, session, stream, bytes, (uint32_t)n);
+		explicit_bzero(bytes, (size_t)n);
+	}
+}
+
 static void
 on_window(struct session *session, struct channel *channel, const struct runner_frame *frame)
 {
@@ -182,7 +223,7 @@ on_state(struct session *session, struct channel *channel, const struct runner_f
 {
 	struct session_call *call = channel->call;
 
-	if (!call->has_state || frame->payload_len > SESSION_STATE_MAX - call->report.len) {
+	if (!call->has_report || frame->payload_len > SESSION_STATE_MAX - call->report.len) {
 		session_fail(session, HLB_01, "the runner sent state that was not asked for");
 		return;
 	}
@@ -236,6 +277,7 @@ static const struct frame_rule rules[] = {
 	{ RUNNER_PONG, false, SESSION_READY, SESSION_READY, on_pong },
 	{ RUNNER_STARTED, true, CHANNEL_SPAWNED, CHANNEL_SPAWNED, on_started },
 	{ RUNNER_OUT, true, CHANNEL_RUNNING, CHANNEL_LEFT, on_out },
+	{ RUNNER_BULK, true, CHANNEL_RUNNING, CHANNEL_LEFT, on_bulk },
 	{ RUNNER_WINDOW_ADD, true, CHANNEL_SPAWNED, CHANNEL_LEFT, on_window },
 	{ RUNNER_STATE, true, CHANNEL_RUNNING, CHANNEL_RUNNING, on_state },
 	{ RUNNER_EXIT, true, CHANNEL_SPAWNED, CHANNEL_RUNNING, on_exit },

@@ -96,6 +96,7 @@ struct session_call {
 	unsigned channel;
 	struct session_request request;    /* pointers in it are gone but callbacks and context */
 	bool is_shell, has_state, is_sink; /* is_sink: no window */
+	bool has_report; /* has_state, and the command may change it: the shell tells at its end */
 	struct session_state *state;
 	struct start start; /* with state */
 	char *cwd;

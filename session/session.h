@@ -21,7 +21,8 @@
  * are text that bash reads through BASH_ENV (session/state_text.c); what an EXIT trap reports at
  * the end is taken apart strictly, whole or not at all (session/state_parse.c), and merged by the
  * difference that it makes (session/state.c). A call whose shell could not report - exec, SIGKILL -
- * leaves the state as it was, which its result says.
+ * leaves the state as it was, which its result says. A command that is seen to run programs and
+ * nothing else is asked for no report (session/plain.c).
  *
  * Kept with less than all: of a readonly or integer variable the value only; arrays and references
  * not at all; shell options as one set. Never kept: variables of the call's own environment, what

@@ -1,6 +1,7 @@
 /*
- * What is kept from call to call, shared by state.c (the difference and its merge), state_text.c
- * (what bash reads) and state_parse.c (what bash wrote). Private to session/.
+ * What is kept from call to call, shared by state.c (the difference and its merge), plain.c (which
+ * commands leave it alone), state_text.c (what bash reads) and state_parse.c (what bash wrote).
+ * Private to session/.
  *
  * A struct kept is never changed while somebody else holds it: a call takes a reference at its
  * start and is compared with just that at its end, whatever was merged in between.
@@ -72,6 +73,9 @@ struct start {
 /* -1 (HLB-13): the state is as before. */
 int state_merge(struct session_state *state, const struct start *start, const struct report *report,
     struct hl_err *err) HL_MUST_CHECK;
+/* Whether the command, as `bash -c` begins it here, cannot change what is kept (session/plain.c).
+ */
+bool state_is_safe_from(const struct start *start, const char *command);
 /* A name that bash keeps for itself, or that is ours. */
 bool state_is_internal(const char *name);
 /* Functions that are ours, or that would take our place. */

@@ -99,19 +99,11 @@ groups_check(const struct plan *plan, const struct groups *groups, const struct 
 	return 0;
 }
 
-/* The runner is idle still: what it has allocated before this is a few pages of its own. */
 int
-groups_enter(const struct groups *groups, pid_t pid, struct hl_err *err)
+groups_set_nproc(const struct groups *groups, pid_t pid, struct hl_err *err)
 {
 	struct rlimit nproc;
-	char text[24];
-	int len = snprintf(text, sizeof(text), "%d", (int)pid);
 
-	for (size_t i = 0; i < groups->cgroup.dirs_len; i++)
-		if (write(groups->cgroup.procs[i], text, (size_t)len) != len)
-			return hl_err_sys(err, HLB_24,
-			    "the sandbox cannot enter its control group '%.300s'",
-			    groups->cgroup.dirs[i]);
 	if (!groups->has_nproc)
 		return 0;
 	if (prlimit(pid, RLIMIT_NPROC, NULL, &nproc) != 0)

@@ -23,7 +23,7 @@
 struct backend_early {
 	struct starter *starter;
 	struct groups groups;
-	bool has_entered;   /* the idle runner is in its groups */
+	bool is_settled;    /* the groups are there, and the idle runner with its limit */
 	struct hl_buf lock; /* and has been sent so many bytes of the frame with this payload */
 	size_t lock_sent;
 };
@@ -241,10 +241,13 @@ give_pipes(const struct plan *plan)
 }
 
 static int
-encode_lock(const struct lowered *lowered, const struct control_gaps *gaps, struct hl_buf *lock,
-    struct hl_err *err)
+encode_lock(const struct lowered *lowered, const struct control_gaps *gaps,
+    const struct groups *groups, struct hl_buf *lock, struct hl_err *err)
 {
 	struct confinement confinement = lowered->confinement; /* borrows all of it */
+
+	for (size_t i = 0; i < groups->cgroup.dirs_len; i++)
+		confinement.groups[confinement.groups_len++] = groups->cgroup.entries[i];
 
 	if (control_gaps_find(gaps, CONTROL_LANDLOCK) != NULL)
 		confinement.flags &= ~(uint32_t)(CONFINE_LANDLOCK | CONFINE_NO_TCP);
@@ -297,7 +300,7 @@ fill_sandbox(const struct plan *plan, struct backend_early *own, struct sandbox 
 	hl_buf_init(&own->lock, RUNNER_PAYLOAD_MAX);
 	snprintf(text, sizeof(text), "%d", (int)starter_pid(own->starter));
 	sandbox->id = strdup(text);
-	sandbox->stream = starter_take_stream(own->starter);
+	sandbox->stream = starter_take_ends(own->starter, &sandbox->bulk);
 	sandbox->pidfd = fcntl(starter_pidfd(own->starter), F_DUPFD_CLOEXEC, 3);
 	sandbox->limits_applied = groups_applied(&own->groups);
 	if (sandbox->pidfd < 0)
@@ -305,20 +308,20 @@ fill_sandbox(const struct plan *plan, struct backend_early *own, struct sandbox 
 	return sandbox->id == NULL ? hl_err_oom(err) : 0;
 }
 
-/* The idle runner, in its groups: a cgroup namespace begins where its maker is. */
+/* All that the lock speaks of is there. */
 static int
-enter(const struct plan *plan, const struct control_gaps *gaps, struct backend_early *own,
+settle(const struct plan *plan, const struct control_gaps *gaps, struct backend_early *own,
     struct hl_err *err)
 {
-	if (own->has_entered)
+	if (own->is_settled)
 		return 0;
 	if (!own->groups.is_made && groups_make(plan, &own->groups, err) != 0)
 		return -1;
 	if (groups_check(plan, &own->groups, gaps, err) != 0 || settle_starter(plan, own, err) != 0)
 		return -1;
-	if (groups_enter(&own->groups, starter_pid(own->starter), err) != 0)
+	if (groups_set_nproc(&own->groups, starter_pid(own->starter), err) != 0)
 		return -1;
-	own->has_entered = true;
+	own->is_settled = true;
 	return 0;
 }
 
@@ -333,9 +336,9 @@ backend_ahead(const struct plan *plan, const struct lowered *lowered,
 	struct hl_buf frame;
 
 	if (!lowered->has_confinement || is_unenforceable(plan) ||
-	    enter(plan, gaps, own, &ignored) != 0)
+	    settle(plan, gaps, own, &ignored) != 0)
 		return;
-	if (encode_lock(lowered, gaps, &own->lock, &ignored) != 0) {
+	if (encode_lock(lowered, gaps, &own->groups, &own->lock, &ignored) != 0) {
 		hl_buf_reset(&own->lock);
 		return;
 	}
@@ -362,16 +365,20 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
     const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err)
 {
 	struct hl_err ignored = { 0 };
-	struct sandbox sandbox = { .stream = -1, .pidfd = -1, .is_stdio_inherited = true };
+	struct sandbox sandbox = { .stream = -1,
+		.bulk = -1,
+		.pidfd = -1,
+		.is_stdio_inherited = true };
 	struct backend_early *own = plan->early != NULL ? plan->early : new_early();
 
 	if (own == NULL)
 		return hl_err_oom(err);
 	hl_buf_init(&sandbox.lock, RUNNER_PAYLOAD_MAX);
 	hl_strv_init(&sandbox.image_env, 1);
-	if (check_enforceable(plan, lowered, err) != 0 || enter(plan, gaps, own, err) != 0 ||
+	if (check_enforceable(plan, lowered, err) != 0 || settle(plan, gaps, own, err) != 0 ||
 	    fill_sandbox(plan, own, &sandbox, err) != 0 ||
-	    (sandbox.lock.len == 0 && encode_lock(lowered, gaps, &sandbox.lock, err) != 0)) {
+	    (sandbox.lock.len == 0 &&
+		encode_lock(lowered, gaps, &own->groups, &sandbox.lock, err) != 0)) {
 		end_stream(&sandbox);
 		if (take_back(own, &ignored) != 0)
 			hl_err_wrap(err, "%.150s, after", ignored.msg);

@@ -113,7 +113,8 @@ struct child_plan {
 	char uid_map[48], gid_map[48];
 	size_t uid_map_len, gid_map_len;
 	int stream_fd;        /* becomes RUNNER_STREAM_FD; never that number before */
-	int runner_fd;        /* above RUNNER_STREAM_FD */
+	int bulk_fd;          /* becomes RUNNER_BULK_FD; above it before */
+	int runner_fd;        /* above RUNNER_BULK_FD */
 	const char *argument; /* of the runner: what it may begin with; NULL = nothing */
 
 	/* Written by the child. */
@@ -143,7 +144,7 @@ int starter_wait(struct starter *starter, struct hl_err *err) HL_MUST_CHECK;
 pid_t starter_pid(const struct starter *starter);
 int starter_pidfd(const struct starter *starter);
 int starter_stream(const struct starter *starter);
-int starter_take_stream(struct starter *starter);
+int starter_take_ends(struct starter *starter, int *ret_bulk);
 enum starter_world starter_world(const struct starter *starter);
 /* Ends the runner and everything in its namespaces, and waits for that end. Without namespaces the
  * runner ends what is left when its stream does, and is given the time: the caller closes it. */
@@ -186,8 +187,9 @@ void groups_find_gaps(const struct plan *plan, const struct groups *groups,
 /* What is neither applied nor an accepted gap refuses. */
 int groups_check(const struct plan *plan, const struct groups *groups,
     const struct control_gaps *gaps, struct hl_err *err) HL_MUST_CHECK;
-/* Puts the process, and what it will start, under the limits. */
-int groups_enter(const struct groups *groups, pid_t pid, struct hl_err *err) HL_MUST_CHECK;
+/* The limit of processes where it is not the groups': they are the runner's to enter, first of all
+ * that its lock says. */
+int groups_set_nproc(const struct groups *groups, pid_t pid, struct hl_err *err) HL_MUST_CHECK;
 /* Bit per enum plan_limit. */
 uint32_t groups_applied(const struct groups *groups);
 /* HLB-55 when the memory limit was reached. Idempotent. */

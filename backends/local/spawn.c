@@ -45,6 +45,7 @@ struct starter {
 	const char *runner_path; /* NULL = the launcher's own copy */
 	uint64_t namespaces;
 	int stream, theirs, runner_fd;
+	int bulk, bulk_theirs; /* the pipe's reading and writing end */
 	pthread_t thread;
 	sem_t has_started; /* or has failed to */
 	sem_t may_leave;
@@ -119,13 +120,13 @@ report_step(const struct child_plan *child, struct hl_err *err)
 	return -1;
 }
 
-/* Above the number that the child gives to the stream. */
+/* Above the numbers that the child gives to the stream and the pipe beside it. */
 static int
 raise_fd(int fd)
 {
-	if (fd < 0 || fd > RUNNER_STREAM_FD)
+	if (fd < 0 || fd > RUNNER_BULK_FD)
 		return fd;
-	int raised = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_STREAM_FD + 1);
+	int raised = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_BULK_FD + 1);
 	close(fd);
 	return raised;
 }
@@ -164,6 +165,7 @@ fill_child(struct starter *starter)
 	    (unsigned)getegid());
 	child->gid_map_len = (size_t)len;
 	child->stream_fd = starter->theirs;
+	child->bulk_fd = starter->bulk_theirs;
 	child->runner_fd = starter->runner_fd;
 }
 
@@ -180,7 +182,15 @@ prepare(struct starter *starter)
 		return hl_err_sys(err, HLB_24, "cannot make a socket pair");
 	starter->stream = raise_fd(ends[0]);
 	starter->theirs = raise_fd(ends[1]);
-	if (starter->stream < 0 || starter->theirs < 0)
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return hl_err_sys(err, HLB_24, "cannot make a pipe");
+	/* A page is enough until something floods: a pipe as it is made holds sixteen of those that
+	 * a user has for all pipes (pipe(7)), and idle sessions are many. */
+	(void)fcntl(ends[1], F_SETPIPE_SZ, 1);
+	starter->bulk = raise_fd(ends[0]);
+	starter->bulk_theirs = raise_fd(ends[1]);
+	if (starter->stream < 0 || starter->theirs < 0 || starter->bulk < 0 ||
+	    starter->bulk_theirs < 0)
 		return hl_err_sys(err, HLB_24, "cannot duplicate a descriptor");
 	fill_child(starter);
 	return 0;
@@ -255,6 +265,7 @@ starter_begin(const char *runner_path, enum starter_world world, struct starter 
 	if (starter == NULL)
 		return hl_err_oom(err);
 	starter->stream = starter->theirs = starter->runner_fd = starter->pidfd = -1;
+	starter->bulk = starter->bulk_theirs = -1;
 	starter->world = world;
 	starter->runner_path = runner_path;
 	starter->namespaces = namespaces_of(world);
@@ -282,6 +293,7 @@ wait_for_start(struct starter *starter)
 	/* Ours would keep the stream from ending with the runner. */
 	close(hl_take_fd(&starter->theirs));
 	close(hl_take_fd(&starter->runner_fd));
+	close(hl_take_fd(&starter->bulk_theirs));
 }
 
 int
@@ -322,8 +334,9 @@ starter_stream(const struct starter *starter)
 }
 
 int
-starter_take_stream(struct starter *starter)
+starter_take_ends(struct starter *starter, int *ret_bulk)
 {
+	*ret_bulk = hl_take_fd(&starter->bulk);
 	return hl_take_fd(&starter->stream);
 }
 
@@ -379,6 +392,8 @@ starter_end(struct starter *starter)
 	}
 	hl_close_ptr(&starter->stream);
 	hl_close_ptr(&starter->theirs);
+	hl_close_ptr(&starter->bulk);
+	hl_close_ptr(&starter->bulk_theirs);
 	hl_close_ptr(&starter->runner_fd);
 	hl_close_ptr(&starter->pidfd);
 	sem_destroy(&starter->has_started);

@@ -53,7 +53,7 @@ apply_death_signal(struct apply *apply)
 	if (apply->keep_fd <= STDERR_FILENO)
 		return 0;
 	const int signal_number = getpid() == 1 ? SIGKILL : 0;
-	struct pollfd stream = { .fd = apply->keep_fd, .events = POLLRDHUP };
+	struct pollfd stream = { .fd = STDERR_FILENO + 1, .events = POLLRDHUP };
 	if (prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0 || poll(&stream, 1, 0) < 0)
 		return apply_fail(apply, CONFINE_STEP_DEATH_SIGNAL, "");
 	if ((stream.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0) {
@@ -103,6 +103,7 @@ struct step {
 };
 
 static const struct step steps[] = {
+	{ 0, apply_groups },
 	{ CONFINE_MOUNTS, apply_private },
 	{ CONFINE_MOUNTS, apply_root },
 	{ CONFINE_MOUNTS, apply_early_rest },

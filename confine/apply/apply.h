@@ -66,6 +66,7 @@ int apply_network_begin(struct apply *apply);
 int apply_loopback(struct apply *apply);
 
 /* identity.c */
+int apply_groups(struct apply *apply);
 int apply_cgroup_ns(struct apply *apply);
 int apply_hostname(struct apply *apply);
 int apply_keyring(struct apply *apply);

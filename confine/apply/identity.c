@@ -1,5 +1,6 @@
 /*
- * Who the sandbox is: namespaces' own settings, user and groups, capabilities, no_new_privs.
+ * Who the sandbox is: groups, namespaces' own settings, user and groups, capabilities,
+ * no_new_privs.
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 #include <linux/securebits.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
 #include <string.h>
@@ -18,6 +20,19 @@
 #include "confine/apply/sys.h"
 
 #include "base/banned.h"
+
+/* By itself, not by the launcher: "0" is the writer (cgroups(7)), and it alone is cheap to move. */
+int
+apply_groups(struct apply *apply)
+{
+	for (size_t i = 0; i < apply->confinement->groups_len; i++) {
+		const char *path = apply->confinement->groups[i];
+		HL_AUTO_FD int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 || write(fd, "0", 1) != 1)
+			return apply_fail(apply, CONFINE_STEP_GROUPS, path);
+	}
+	return 0;
+}
 
 int
 apply_cgroup_ns(struct apply *apply)

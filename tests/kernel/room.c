@@ -58,7 +58,7 @@ room_enter_with(struct room *room, const struct session_config *extra)
 	config.is_scoped = true;
 	launch_lock_full(&lock);
 	launch_start(&room->launch, 0);
-	room->sandbox = (struct sandbox){ .stream = room->launch.to, .pidfd = -1 };
+	room->sandbox = (struct sandbox){ .stream = room->launch.to, .bulk = -1, .pidfd = -1 };
 	hl_buf_init(&room->sandbox.lock, RUNNER_PAYLOAD_MAX);
 	assert_int_equal(confine_encode(&lock.confinement, &room->sandbox.lock, &err), 0);
 	hl_strv_init(&room->env, 16);

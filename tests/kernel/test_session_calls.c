@@ -556,7 +556,7 @@ test_hundred_calls_leave_nothing(void **state)
 	assert_int_equal(count_fds(), before);
 	room_run(&room, &turn,
 	    "echo $N; ls /proc/self/fd | wc -l; grep -c '^State:.Z' /proc/[0-9]*/status | grep -vc ':0'");
-	assert_string_equal(turn.out.data, "100\n5\n0\n");
+	assert_string_equal(turn.out.data, "100\n4\n0\n");
 	turn_done(&turn);
 	room_leave(&room);
 }

@@ -95,6 +95,33 @@ ok(name("U17 U71 a spill file has head, middle and end, and no known value"),
    text.startswith("begin\n") and text.endswith("end\n") and "fixed-value" not in text and
    text.count("redacted:env:FIXED") > 16000, path, text[:80], text[-80:])
 is_(name("W10 and nobody else may read it"), os.stat(path).st_mode & 0o777 if text else None, 0o600)
+numbers = [spilled.send("exec", command="seq %d %d" % (first, first + 700000)) for first in (1, 1000000)]
+for number, first in zip(numbers, (1, 1000000)):
+    path = spilled.answer(number)["result"]["spill"] or "/nonexistent"
+    lines = open(path).read().split("\n")[:-1] if os.path.exists(path) else []
+    ok(name("two floods at once come whole and in order, from %d" % first),
+       lines == [str(i) for i in range(first, first + 700001)], path, len(lines), lines[:2])
+# A command can make packets of its output's pages, of which a read that asks for less drops the rest: its
+# bytes and those of the call beside it stay what they are.
+PACKETS = """python3 -c '
+import fcntl, os, time
+packets = os.open("/proc/self/fd/1", os.O_WRONLY)
+fcntl.fcntl(packets, fcntl.F_SETFL, os.O_DIRECT)
+fcntl.fcntl(1, 1031, 1 << 20)
+def put(fd, bytes):
+    while bytes:
+        bytes = bytes[os.write(fd, bytes):]
+time.sleep(0.3)
+for i in range(20):
+    put(1, b"A" * (131072 - 100)); put(packets, b"P" * 4096); put(packets, b"P" * 4096); put(1, b"A" * 50000)
+'"""
+FLOOD = "python3 -c 'import sys\nfor i in range(10): sys.stdout.write(\"B\" * 1000000)'"
+for number, wanted in [(spilled.send("exec", command=command), wanted) for command, wanted in (
+        (PACKETS, {"A": 20 * 180972, "P": 20 * 8192}), (FLOOD, {"B": 10000000}), (FLOOD, {"B": 10000000}))]:
+    r = spilled.answer(number).get("result", {})
+    text = open(r["spill"]).read() if r.get("spill") else ""
+    is_(name("output in packets is this call's, whole, and nobody else's: %s" % "".join(wanted)),
+        {c: text.count(c) for c in set(text)}, wanted)
 is_(name("no file where the window has all"), spilled.call("exec", command="echo small")["spill"], None)
 is_(name("--spill ends well"), spilled.end(), 0)
 is_(name("no file without --spill"), r["spill"] and peer.call(

@@ -31,6 +31,8 @@
 
 #include "backends/backends.h"
 #include "backends/local/local.h"
+#include "confine/apply/apply.h"
+#include "runner/runner.h"
 
 /* ------------------------------------------------------------------------------------------------
  * Inside
@@ -99,6 +101,35 @@ effective_caps(void)
 	return caps;
 }
 
+/* Like a runner: nothing is done before the lock is there, and its groups come first. */
+static inline bool
+take_lock(void)
+{
+	static char bytes[RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX];
+	struct hl_buf in = { .data = bytes, .len = RUNNER_HEADER_SIZE };
+	struct confine_failure failure = { 0 };
+	struct confinement lock;
+	struct runner_frame frame;
+	struct hl_err err;
+	uint32_t len;
+	size_t size;
+
+	if (hl_read_full(RUNNER_STREAM_FD, bytes, RUNNER_HEADER_SIZE) != RUNNER_HEADER_SIZE)
+		return false;
+	memcpy(&len, bytes, sizeof(len));
+	if (len > RUNNER_PAYLOAD_MAX ||
+	    hl_read_full(RUNNER_STREAM_FD, bytes + RUNNER_HEADER_SIZE, len) != (ssize_t)len)
+		return false;
+	in.len += len;
+	if (runner_frame_get(&in, &frame, &size, &err) != 1 || frame.type != RUNNER_LOCK ||
+	    confine_decode(frame.payload, frame.payload_len, &lock, &err) != 0)
+		return false;
+	struct apply apply = { .confinement = &lock, .failure = &failure };
+	bool is_in = apply_groups(&apply) == 0;
+	confinement_done(&lock);
+	return is_in;
+}
+
 static inline int
 inside(int argc, char **argv)
 {
@@ -106,8 +137,7 @@ inside(int argc, char **argv)
 	struct rlimit limit;
 	char byte;
 
-	/* Like a runner: nothing is done before the host says so, limits among it. */
-	if (read(RUNNER_STREAM_FD, &byte, 1) != 1)
+	if (!take_lock())
 		return 0;
 	report.uid = (int)getuid();
 	report.gid = (int)getgid();
@@ -189,7 +219,12 @@ start(struct scene *scene, struct report *report)
 	if (local()->start(&scene->plan, &scene->lowered, &scene->gaps, &scene->sandbox,
 		&scene->err) != 0)
 		fail_msg("%s", scene->err.msg);
-	assert_int_equal(write(scene->sandbox.stream, "g", 1), 1);
+	struct hl_buf frame HL_AUTO(hl_buf_done) = { 0 };
+	hl_buf_init(&frame, RUNNER_HEADER_SIZE + RUNNER_PAYLOAD_MAX);
+	runner_frame_put(&frame, RUNNER_LOCK, 0, scene->sandbox.lock.data, scene->sandbox.lock.len);
+	assert_int_equal(hl_write_full(scene->sandbox.stream, frame.data + scene->sandbox.lock_sent,
+			     frame.len - scene->sandbox.lock_sent),
+	    0);
 	assert_int_equal(hl_read_full(scene->sandbox.stream, report, sizeof(*report)),
 	    (ssize_t)sizeof(*report));
 }

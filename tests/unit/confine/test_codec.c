@@ -41,6 +41,8 @@ sample(void)
 		.caps_bounding = UINT64_C(0x180000000f),
 		.caps_effective = 3,
 		.hostname = "sandbox",
+		.groups = { "/sys/fs/cgroup/pids/a/tasks", "/sys/fs/cgroup/cpu/a/tasks" },
+		.groups_len = 2,
 		.ops = ops,
 		.ops_len = HL_ARRAY_SIZE(ops),
 		.rules = rules,
@@ -76,6 +78,9 @@ test_round_trip(void **state)
 	assert_int_equal(out.caps_bounding, in.caps_bounding);
 	assert_int_equal(out.caps_effective, in.caps_effective);
 	assert_string_equal(out.hostname, in.hostname);
+	assert_int_equal(out.groups_len, in.groups_len);
+	for (size_t i = 0; i < out.groups_len; i++)
+		assert_string_equal(out.groups[i], in.groups[i]);
 	assert_int_equal(out.ops_len, in.ops_len);
 	for (size_t i = 0; i < out.ops_len; i++) {
 		assert_int_equal(out.ops[i].kind, ops[i].kind);
@@ -254,6 +259,27 @@ no_hostname(struct confinement *confinement, struct confine_op *op)
 }
 
 static void
+many_groups(struct confinement *confinement, struct confine_op *op)
+{
+	(void)op;
+	confinement->groups_len = CONFINE_GROUPS_MAX + 1;
+}
+
+static void
+relative_group(struct confinement *confinement, struct confine_op *op)
+{
+	(void)op;
+	confinement->groups[1] = "pids/tasks";
+}
+
+static void
+climbing_group(struct confinement *confinement, struct confine_op *op)
+{
+	(void)op;
+	confinement->groups[0] = "/sys/../tasks";
+}
+
+static void
 caps_outside(struct confinement *confinement, struct confine_op *op)
 {
 	(void)op;
@@ -332,6 +358,9 @@ static const struct fault faults[] = {
 	{ "filter without program", filter_without_program },
 	{ "program without filter", program_without_filter },
 	{ "no host name", no_hostname },
+	{ "more groups than limits", many_groups },
+	{ "relative group", relative_group },
+	{ "climbing group", climbing_group },
 	{ "capabilities outside of the bounding set", caps_outside },
 	{ "no user", no_user },
 	{ "rule without access", no_access },

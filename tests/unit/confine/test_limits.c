@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "confine/apply/apply.h"
 #include "confine/limits.h"
 
 #include "base/banned.h"
@@ -131,7 +132,7 @@ v2_applies_all_in_one_group(void **state)
 	assert_int_equal(cgroup.applied, 7);
 	assert_int_equal(cgroup.dirs_len, 1);
 	assert_non_null(strstr(cgroup.dirs[0], "/cg/team/me/hermes-launch/RUN1"));
-	assert_true(cgroup.procs[0] >= 0);
+	assert_non_null(strstr(cgroup.entries[0], "/hermes-launch/RUN1/cgroup.procs"));
 	get(cgroup.dirs[0], "pids.max", text, sizeof(text));
 	assert_string_equal(text, "64");
 	get(cgroup.dirs[0], "memory.max", text, sizeof(text));
@@ -312,6 +313,13 @@ make_here(const struct confine_limits *limits, uint32_t wanted, struct confine_c
 	skip();
 }
 
+static bool
+enter(const char *entry)
+{
+	int fd = open(entry, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && write(fd, "0", 1) == 1 && close(fd) == 0;
+}
+
 /* Enters the groups and forks until it is refused; the number of children is the exit status. */
 static int
 count_forks(const struct confine_cgroup *cgroup)
@@ -322,7 +330,7 @@ count_forks(const struct confine_cgroup *cgroup)
 	if (pid == 0) {
 		int n = 0;
 		for (size_t i = 0; i < cgroup->dirs_len; i++)
-			if (write(cgroup->procs[i], "0", 1) != 1)
+			if (!enter(cgroup->entries[i]))
 				_exit(99);
 		while (n < 40) {
 			pid_t child = fork();
@@ -395,7 +403,7 @@ touch_memory(const struct confine_cgroup *cgroup, size_t bytes)
 
 	if (pid == 0) {
 		for (size_t i = 0; i < cgroup->dirs_len; i++)
-			if (write(cgroup->procs[i], "0", 1) != 1)
+			if (!enter(cgroup->entries[i]))
 				_exit(99);
 		execl("/bin/sh", "sh", "-c",
 		    "head -c \"$0\" /dev/zero | tail -c 1k >/dev/null; "
@@ -478,6 +486,29 @@ a_group_that_stays_busy_is_told(void **state)
 	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
 }
 
+/* A group that cannot be entered ends the lock, and is named. */
+static void
+a_group_that_cannot_be_entered_is_told(void **state)
+{
+	static const struct {
+		const char *path;
+		int expected;
+	} rows[] = { { "/no/such/group/tasks", ENOENT }, { "/proc/self/exe", ELOOP },
+		{ "/dev/full", ENOSPC }, { "/tmp", EISDIR } };
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		const struct confinement lock = { .groups = { "/dev/null", rows[i].path },
+			.groups_len = 2 };
+		struct confine_failure failure = { 0 };
+		struct apply apply = { .confinement = &lock, .failure = &failure };
+		assert_int_equal(apply_groups(&apply), -1);
+		assert_int_equal(failure.step, CONFINE_STEP_GROUPS);
+		assert_int_equal(failure.sys_errno, rows[i].expected);
+		assert_string_equal(failure.subject, rows[i].path);
+	}
+}
+
 int
 main(void)
 {
@@ -500,6 +531,7 @@ main(void)
 		cmocka_unit_test(a_refused_number_is_missing),
 		cmocka_unit_test(memory_and_cpus_are_applied_here),
 		cmocka_unit_test(a_group_that_stays_busy_is_told),
+		cmocka_unit_test(a_group_that_cannot_be_entered_is_told),
 	};
 
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
