@@ -255,6 +255,10 @@ struct confine_limits {
 	uint64_t pids;
 	uint64_t memory; /* bytes; swap is set to the same total, so none */
 	uint64_t cpus;   /* thousandths */
+	/* Called once, before the first group is made and when the answer names it already: who
+	 * removes it when this process is killed. NULL = nobody; -1 ends the making. */
+	int (*before)(void *context, struct hl_err *err);
+	void *context;
 };
 
 struct confine_cgroup {

@@ -109,6 +109,9 @@ struct making {
 	const char *controller;
 	struct cgroup_place place;
 	char *reason; /* REASON_SIZE */
+	const struct confine_limits *limits;
+	struct hl_err *err; /* of limits->before */
+	bool was_announced, has_failed;
 };
 
 static int
@@ -233,9 +236,19 @@ group_path(const struct making *making, const char *name, char path[GROUP_PATH_M
 	return -1;
 }
 
+static int
+announce(struct making *making)
+{
+	if (making->was_announced || making->limits->before == NULL)
+		return 0;
+	making->was_announced = true;
+	making->has_failed = making->limits->before(making->limits->context, making->err) != 0;
+	return making->has_failed ? -1 : 0;
+}
+
 /* Another launcher may remove the common directory between our two calls: try again. */
 static int
-make_dirs(const struct making *making, const char *dir)
+make_dirs(struct making *making, const char *dir)
 {
 	char all[GROUP_PATH_MAX];
 
@@ -246,6 +259,8 @@ make_dirs(const struct making *making, const char *dir)
 			return -1;
 		if (making->place.is_v2 && hand_down(making, all) != 0 && errno != ENOENT)
 			return -1;
+		if (announce(making) != 0)
+			return -1;
 		if (mkdir(dir, 0755) == 0)
 			return 0;
 		if (errno != ENOENT)
@@ -254,13 +269,12 @@ make_dirs(const struct making *making, const char *dir)
 	return -1;
 }
 
-/* As the next of cgroup->dirs, if this process may enter it. Its index, or -1. */
+/* As the last of cgroup->dirs, before it is there: a janitor goes by them. */
 static int
-add_group(const struct making *making, struct confine_cgroup *cgroup, const char *dir)
+name_group(const struct making *making, struct confine_cgroup *cgroup, const char *dir)
 {
 	const char *name = making->place.is_v2 ? "cgroup.procs" : "tasks";
-	HL_AUTO_FD int fd = open_file(making, dir, name, O_WRONLY);
-	char *copy = fd < 0 ? NULL : strdup(dir);
+	char *copy = strdup(dir);
 	char *entry = NULL;
 
 	if (copy == NULL || asprintf(&entry, "%s/%s", dir, name) < 0) {
@@ -269,7 +283,27 @@ add_group(const struct making *making, struct confine_cgroup *cgroup, const char
 	}
 	cgroup->dirs[cgroup->dirs_len] = copy;
 	cgroup->entries[cgroup->dirs_len] = entry;
-	return (int)cgroup->dirs_len++;
+	cgroup->dirs_len++;
+	return 0;
+}
+
+static void
+forget_group(struct confine_cgroup *cgroup)
+{
+	const size_t last = --cgroup->dirs_len;
+
+	free(cgroup->dirs[last]);
+	free(cgroup->entries[last]);
+	cgroup->dirs[last] = cgroup->entries[last] = NULL;
+}
+
+/* Whether this process may put one there. */
+static bool
+can_enter(const struct making *making, const char *dir)
+{
+	HL_AUTO_FD int fd =
+	    open_file(making, dir, making->place.is_v2 ? "cgroup.procs" : "tasks", O_WRONLY);
+	return fd >= 0;
 }
 
 /* Index of the group in cgroup->dirs, made when it is not there yet; -1 with a reason. */
@@ -292,18 +326,23 @@ make_group(struct making *making, struct confine_cgroup *cgroup)
 		    strerror(errno));
 		return -1;
 	}
-	if (make_dirs(making, dir) != 0) {
-		snprintf(making->reason, REASON_SIZE, "no group can be made in '%.80s': %s",
-		    making->place.own, strerror(errno));
+	if (name_group(making, cgroup, dir) != 0) {
+		snprintf(making->reason, REASON_SIZE, "%s", strerror(errno));
 		return -1;
 	}
-	const int index = add_group(making, cgroup, dir);
-	if (index < 0) {
+	bool is_there = make_dirs(making, dir) == 0;
+	if (is_there && can_enter(making, dir))
+		return (int)cgroup->dirs_len - 1;
+	if (is_there)
 		snprintf(making->reason, REASON_SIZE, "the new group cannot be entered: %s",
 		    strerror(errno));
+	else
+		snprintf(making->reason, REASON_SIZE, "no group can be made in '%.80s': %s",
+		    making->place.own, strerror(errno));
+	if (is_there)
 		rmdir(dir);
-	}
-	return index;
+	forget_group(cgroup);
+	return -1;
 }
 
 /* proc(5): a line of titles, then one for each swap area. What cannot be read may have some. */
@@ -380,15 +419,15 @@ confine_cgroup_create_at(const struct cgroup_host *host, const struct confine_li
 		[CONFINE_LIMIT_MEMORY] = limits->has_memory,
 		[CONFINE_LIMIT_CPUS] = limits->has_cpus,
 	};
-	struct making making = { .host = host, .name = name };
+	struct making making = { .host = host, .name = name, .limits = limits, .err = err };
 
 	if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
 		return hl_err_set(err, HLI_02, "'%s' cannot be the name of a group", name);
 	*ret_cgroup = (struct confine_cgroup){ 0 };
-	for (enum confine_limit i = 0; i < CONFINE_LIMIT_MAX; i++)
+	for (enum confine_limit i = 0; i < CONFINE_LIMIT_MAX && !making.has_failed; i++)
 		if (wanted[i] && apply_limit(&making, i, limits, ret_cgroup))
 			ret_cgroup->applied |= 1U << i;
-	return 0;
+	return making.has_failed ? -1 : 0;
 }
 
 int

@@ -42,11 +42,21 @@ wanted_limits(const struct plan *plan)
 	};
 }
 
+static int
+guard(void *context, struct hl_err *err)
+{
+	struct groups *groups = context;
+
+	return janitor_start(&groups->cgroup, &groups->janitor, err);
+}
+
 int
 groups_make(const struct plan *plan, struct groups *ret_groups, struct hl_err *err)
 {
-	const struct confine_limits wanted = wanted_limits(plan);
+	struct confine_limits wanted = wanted_limits(plan);
 
+	wanted.before = guard;
+	wanted.context = ret_groups;
 	*ret_groups = (struct groups){ .memory = wanted.memory };
 	if (confine_cgroup_create(&wanted, plan->run_id, &ret_groups->cgroup, err) != 0)
 		return -1;
@@ -56,9 +66,11 @@ groups_make(const struct plan *plan, struct groups *ret_groups, struct hl_err *e
 		ret_groups->nproc = wanted.pids;
 	}
 	ret_groups->is_made = true;
-	if (ret_groups->cgroup.dirs_len == 0)
-		return 0;
-	return janitor_start(&ret_groups->cgroup, &ret_groups->janitor, err);
+	if (ret_groups->cgroup.dirs_len == 0) {
+		janitor_end(ret_groups->janitor);
+		ret_groups->janitor = NULL;
+	}
+	return 0;
 }
 
 /* Without a boundary a limit that nobody asked for is applied where it can be, and else not missed:

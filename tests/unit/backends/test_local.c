@@ -130,6 +130,32 @@ kill_9_of_the_launcher_leaves_nothing(void **state)
 		    "# without a right to control groups: only the process was watched\n");
 }
 
+/* At whatever moment it is killed. */
+static void
+kill_9_at_any_moment_leaves_no_group(void **state)
+{
+	struct scene *scene = *state;
+	struct report report;
+	int status;
+
+	for (unsigned i = 0; i < 60; i++) {
+		assert_int_equal(hl_ulid(scene->plan.run_id, &scene->err), 0);
+		pid_t launcher = fork();
+		assert_true(launcher >= 0);
+		if (launcher == 0) {
+			start(scene, &report);
+			pause();
+			_exit(0);
+		}
+		usleep(i * 250);
+		kill(launcher, SIGKILL);
+		assert_int_equal(waitpid(launcher, &status, 0), launcher);
+		for (int wait = 0; wait < 300 && has_groups(scene); wait++)
+			usleep(10000);
+		assert_false(has_groups(scene));
+	}
+}
+
 /* ------------------------------------------------------------------------------------------------
  * What is begun before the plan is made
  */
@@ -270,6 +296,7 @@ main(int argc, char **argv)
 		SCENE(a_launcher_that_is_not_dumpable_stays_so),
 		SCENE(limits_are_applied_and_leave_nothing),
 		SCENE(kill_9_of_the_launcher_leaves_nothing),
+		SCENE(kill_9_at_any_moment_leaves_no_group),
 		SCENE(what_was_begun_is_what_starts),
 		SCENE(what_was_begun_for_another_network_is_not_used),
 		SCENE(what_was_begun_and_abandoned_leaves_nothing),

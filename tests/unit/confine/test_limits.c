@@ -486,6 +486,52 @@ a_group_that_stays_busy_is_told(void **state)
 	assert_int_equal(confine_cgroup_remove(&cgroup, &err), 0);
 }
 
+struct announced {
+	const struct confine_cgroup *cgroup;
+	int times, answer;
+};
+
+static int
+on_announced(void *context, struct hl_err *err)
+{
+	struct announced *announced = context;
+	struct stat st;
+
+	announced->times++;
+	assert_int_equal(announced->cgroup->dirs_len, 1);
+	assert_int_equal(stat(announced->cgroup->dirs[0], &st), -1);
+	return announced->answer == 0 ? 0 : hl_err_set(err, HLB_24, "no janitor");
+}
+
+/* Whoever removes what a killed launcher leaves is there, and knows the name, before there is
+ * anything; without it nothing is made. */
+static void
+groups_are_announced_before_they_are_made(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct announced announced = { .cgroup = &cgroup };
+	struct confine_limits limits = all_limits;
+	struct hl_err err;
+	struct stat st;
+
+	limits.before = on_announced;
+	limits.context = &announced;
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &limits, "RUN7", &cgroup, &err), 0);
+	assert_int_equal(announced.times, 1);
+	assert_int_equal(stat(cgroup.dirs[0], &st), 0);
+	char *dir = strdup(cgroup.dirs[0]);
+	dir[strlen(dir) - 1] = '8';
+	confine_cgroup_done(&cgroup);
+	announced.answer = -1;
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &limits, "RUN8", &cgroup, &err), -1);
+	assert_int_equal(err.code, HLB_24);
+	assert_int_equal(announced.times, 2);
+	assert_int_equal(cgroup.dirs_len, 0);
+	assert_int_equal(stat(dir, &st), -1);
+	free(dir);
+}
+
 /* A group that cannot be entered ends the lock, and is named. */
 static void
 a_group_that_cannot_be_entered_is_told(void **state)
@@ -525,6 +571,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(places_are_found_or_their_absence_is_told, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(a_name_with_a_slash_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(groups_are_announced_before_they_are_made, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(swap_that_cannot_be_counted_is_missing, setup,
 		    teardown),
 		cmocka_unit_test(u32_the_kernel_refuses_past_pids_and_removal_kills),
