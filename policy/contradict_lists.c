@@ -122,15 +122,15 @@ contradict_root(struct look *look)
 static bool
 is_denied(const char *denied, const char *path)
 {
-	size_t len = strlen(denied);
-	bool is_all_below = len > 3 && strcmp(denied + len - 3, "/**") == 0;
+	size_t same = 0;
 
-	len -= is_all_below ? 3 : 0;
-	if (denied[0] != '/' || memchr(denied, '*', len) != NULL ||
-	    memchr(denied, '?', len) != NULL || memchr(denied, '$', len) != NULL ||
-	    strncmp(path, denied, len) != 0)
-		return false;
-	return path[len] == '/' || (path[len] == '\0' && !is_all_below);
+	/* Most differ early: all of a list are asked for each mount. */
+	while (denied[same] != '\0' && denied[same] == path[same])
+		same++;
+	bool is_it = denied[same] == '\0' && (path[same] == '/' || path[same] == '\0');
+	bool is_below = same > 0 && denied[same - 1] == '/' && path[same] != '\0' &&
+			strcmp(denied + same, "**") == 0;
+	return (is_it || is_below) && strcspn(denied, "*?$") >= same;
 }
 
 static void
