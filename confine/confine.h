@@ -21,7 +21,8 @@
  *
  * Mounts are built on a small tmpfs laid over "/": a process' own root is looked up beneath such a
  * mount, so that nothing of the host is covered while sources are opened. Mount points are made
- * only in file systems of ours (that tmpfs, TMPFS, DEV): a bind must have its mount points already.
+ * only in file systems of ours (that tmpfs, TMPFS, DEV) and in the command's own home (PLACES): any
+ * other bind must have its mount points already.
  * The verification reads /proc/self, so a confinement with mounts has one PROC operation.
  *
  * Time of check equals time of use: the host resolves each path once to a name without symbolic
@@ -96,6 +97,7 @@ enum confine_op_flags {
 	CONFINE_OP_OPTIONAL = 1 << 4,  /* MASK: a missing dst is fine */
 	CONFINE_OP_SUBSET = 1 << 5,    /* PROC: processes only, and only one's own */
 	CONFINE_OP_DEVICE = 1 << 6,    /* BIND of a device below /dev; size is its number */
+	CONFINE_OP_PLACES = 1 << 7,    /* BIND: mount points may be made in it */
 }; /* nosuid always; nodev but for a DEVICE and for /dev's own */
 
 /* Sorted by the host so that parents come before children. Paths normal and absolute, inside-view.

@@ -128,7 +128,7 @@ add_home(struct layout *layout, const struct plan *plan)
 	const struct plan_home *home = &plan->home;
 	struct confine_op op = {
 		.kind = CONFINE_OP_BIND,
-		.flags = CONFINE_OP_RECURSIVE,
+		.flags = CONFINE_OP_RECURSIVE | CONFINE_OP_PLACES,
 		.dev = home->dev,
 		.ino = home->ino,
 		.src = home->src,

@@ -2,8 +2,8 @@
  * Places under the new root. A directory that is bound from outside may hold symbolic links that
  * its owner chose; if a mount followed one, it would land elsewhere. So every path here is walked
  * from the new root's descriptor with RESOLVE_NO_SYMLINKS (openat2(2), Linux 5.6), and mount points
- * are made only in file systems of ours. With no links on the way the text of a path decides which
- * mount it is in, so "ours" is a question to the list of operations.
+ * are made only in file systems of ours, and in a bind that says so. With no links on the way the
+ * text of a path decides which mount it is in, so "ours" is a question to the list of operations.
  */
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -53,7 +53,8 @@ is_ours(const struct apply *apply, size_t n, const char *path)
 {
 	const struct confine_op *op = apply_governing(apply->confinement, n, path);
 
-	return op == NULL || op->kind == CONFINE_OP_TMPFS || op->kind == CONFINE_OP_DEV;
+	return op == NULL || op->kind == CONFINE_OP_TMPFS || op->kind == CONFINE_OP_DEV ||
+	       (op->flags & CONFINE_OP_PLACES) != 0;
 }
 
 int

@@ -52,6 +52,27 @@ for caller in $CALLERS; do
 	as "$caller" "$LAUNCH" gc >/dev/null
 	is "$caller: U121 nor after a kill -9" "$(find "$work" -maxdepth 1 "(" -name absent -o -name .gitconfig ")")" ""
 
+	# A home that stays is laid over the account's own, and the working directory is in it. Only root's
+	# account has a home here.
+	if [ "$caller" = root ]; then
+		stays=$(cases_policy stays <<<'fs: {home: {kind: persist}}')
+		mkdir -p "$TMP/state.home"
+		deep=$(mktemp -d "$(getent passwd root | cut -d: -f6)/hl-test.XXXXXX")
+		mkdir -p "$deep/a/b"
+		chmod 755 "$deep" "$deep/a"
+		chmod 777 "$deep/a/b"
+		at_home() { (cd "$deep/a/b" && HERMES_LAUNCH_STATE=$TMP/state.home "$LAUNCH" -q --policy "$stays" -- "$@" 2>&1); }
+		out=$(at_home sh -c 'pwd; echo here >f; echo kept >>~/note; cat f ~/note; ls -A ~ | grep -v hl-test')
+		is "a home that stays holds the working directory" "$out" "$deep/a/b"$'\nhere\nkept\nnote'
+		is "the file is the host's" "$(cat "$deep/a/b/f")" here
+		out=$(at_home sh -c "cat ~/note; mv $deep ~/away && ln -s /etc $deep; ls -d $deep")
+		is "and what was kept is there again" "$(head -n 1 <<<"$out")" kept
+		out=$(at_home pwd)
+		like "a link that a command put in the place of a directory is not followed" "$out" "HLB-02|$deep/a/b"
+		is "nothing came to where it leads" "$(ls -d /etc/a 2>/dev/null)" ""
+		rm -rf "$deep"
+	fi
+
 	unsandboxed=$(cases_policy "unsandboxed-$caller" <<<'unsandboxed: ["git *"]')
 	status_is "$caller: U124 no list of commands goes without the sandbox" 125 run --policy "$unsandboxed" -- true
 	like "$caller: U124 the key is named" "$out" 'unsandboxed'
