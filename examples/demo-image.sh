@@ -15,6 +15,7 @@ for program in busybox bash-static docker; do
 done
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
+chmod 755 "$root" # it is the image's own /
 mkdir -p "$root/bin" "$root/etc" "$root/dev" "$root/proc" "$root/sys" "$root/root"
 mkdir -m 1777 "$root/tmp"
 cp "$(command -v busybox)" "$root/bin/busybox"
