@@ -135,27 +135,100 @@ spot_when(const struct said *said, const struct state_of_key *is)
 	return is->when == WHEN_HELD ? said->bound_at : said->used_at;
 }
 
-/* One more than can be told is enough to know that there are more. */
+int
+contradict_layer(const struct policy *policy, const struct hl_origin *origin)
+{
+	for (size_t i = 0; i < policy->layers_len; i++)
+		if (origin->where.file == policy->layers[i]->name)
+			return (int)i;
+	return -1;
+}
+
+static bool
+is_file(const struct policy *policy, int index)
+{
+	return index >= 0 && !policy->layers[index]->is_level;
+}
+
+/* Nobody wrote what a level says: then it is told where the other one is, if it is told at all.
+ * What is refused has a place in any case: of two levels it is that of the file which brings them.
+ */
+static bool
+judge(const struct policy *policy, struct policy_contradiction *found)
+{
+	int at = contradict_layer(policy, &found->at);
+	int other = contradict_layer(policy, &found->other);
+
+	found->severity = found->rule->severity;
+	/* Told of the file. */
+	if (found->severity == POLICY_WARNING && at == other)
+		return false;
+	if (found->rule->across == POLICY_ACROSS_DORMANT) {
+		found->severity = at < other ? POLICY_NOTE : POLICY_WARNING;
+		return is_file(policy, at);
+	}
+	if (is_file(policy, at))
+		return true;
+	struct hl_origin turned = found->at;
+	found->at = found->other;
+	found->other = turned;
+	for (size_t i = policy->layers_len; !is_file(policy, other) && i-- > 0;)
+		if (is_file(policy, (int)i)) {
+			other = (int)i;
+			found->at = policy_origin(policy->layers[i], (struct diag_at){ 1, 1, 0 });
+		}
+	return true;
+}
+
+/* Whether what the row finds here can refuse anything. */
+static bool
+may_refuse(const struct look *look)
+{
+	return look->rule->severity == POLICY_ERROR &&
+	       (look->layer != NULL || look->rule->across == POLICY_ACROSS_REFUSED);
+}
+
+/* The last one that refuses nothing, or NULL. */
+static struct policy_contradiction *
+least(struct policy_contradictions *found)
+{
+	for (size_t i = found->len; i-- > 0;)
+		if (found->v[i].severity != POLICY_ERROR)
+			return &found->v[i];
+	return NULL;
+}
+
+/* One more than can be told is enough to know that there are more; but what refuses has a place
+ * before what does not. */
 bool
 contradict_is_full(const struct look *look)
 {
-	return look->out->len == HL_ARRAY_SIZE(look->out->v);
+	return look->out->len == HL_ARRAY_SIZE(look->out->v) &&
+	       (!may_refuse(look) || least(look->out) == NULL);
 }
 
 void
 contradict_found(struct look *look, const struct spot *at, const struct spot *other,
     const char *name, const char *rest)
 {
-	if (contradict_is_full(look))
-		return;
-	look->out->v[look->out->len++] = (struct policy_contradiction){
-		.rule = look->rule,
+	struct policy_contradictions *out = look->out;
+	struct policy_contradiction found = { .rule = look->rule,
+		.severity = look->rule->severity,
 		.at = at->origin,
 		.width = at->width,
 		.other = other->origin,
 		.name = name,
-		.rest = rest,
-	};
+		.rest = rest };
+
+	if (look->layer == NULL && !judge(look->policy, &found))
+		return;
+	if (out->len < HL_ARRAY_SIZE(out->v)) {
+		out->v[out->len++] = found;
+		return;
+	}
+	struct policy_contradiction *replaced = least(out);
+	if (found.severity == POLICY_ERROR && replaced != NULL)
+		*replaced = found;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -340,67 +413,18 @@ policy_contradictions_in_file(struct policy *policy, const struct policy_read *l
 
 	follow(&look);
 	for (size_t i = 0; i < out.len; i++)
-		tell(diag, out.v[i].rule->severity, &out.v[i]);
+		tell(diag, out.v[i].severity, &out.v[i]);
 	return look.is_oom ? hl_err_oom(err) : 0;
-}
-
-int
-contradict_layer(const struct policy *policy, const struct hl_origin *origin)
-{
-	for (size_t i = 0; i < policy->layers_len; i++)
-		if (origin->where.file == policy->layers[i]->name)
-			return (int)i;
-	return -1;
-}
-
-static bool
-is_file(const struct policy *policy, int index)
-{
-	return index >= 0 && !policy->layers[index]->is_level;
-}
-
-/* Nobody wrote what a level says: then it is told where the other one is, if it is told at all.
- * What is refused has a place in any case: of two levels it is that of the file which brings them.
- */
-static bool
-judge(const struct policy *policy, struct policy_contradiction *found)
-{
-	int at = contradict_layer(policy, &found->at);
-	int other = contradict_layer(policy, &found->other);
-
-	found->severity = found->rule->severity;
-	/* Told of the file. */
-	if (found->severity == POLICY_WARNING && at == other)
-		return false;
-	if (found->rule->across == POLICY_ACROSS_DORMANT) {
-		found->severity = at < other ? POLICY_NOTE : POLICY_WARNING;
-		return is_file(policy, at);
-	}
-	if (is_file(policy, at))
-		return true;
-	struct hl_origin turned = found->at;
-	found->at = found->other;
-	found->other = turned;
-	for (size_t i = policy->layers_len; !is_file(policy, other) && i-- > 0;)
-		if (is_file(policy, (int)i)) {
-			other = (int)i;
-			found->at = policy_origin(policy->layers[i], (struct diag_at){ 1, 1, 0 });
-		}
-	return true;
 }
 
 int
 policy_contradictions_find(struct policy *policy, struct policy_contradictions *ret_found,
     struct hl_err *err)
 {
-	struct policy_contradictions all = { .len = 0 };
-	struct look look = { .policy = policy, .out = &all };
+	struct look look = { .policy = policy, .out = ret_found };
 
-	follow(&look);
 	*ret_found = (struct policy_contradictions){ .len = 0 };
-	for (size_t i = 0; i < all.len; i++)
-		if (judge(policy, &all.v[i]))
-			ret_found->v[ret_found->len++] = all.v[i];
+	follow(&look);
 	return look.is_oom ? hl_err_oom(err) : 0;
 }
 

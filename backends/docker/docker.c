@@ -311,8 +311,11 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 		explain_failure(plan, created.reuse == SANDBOX_REUSED, err);
 	if (status == 0)
 		status = docker_check_owner(plan, pid, err);
+	/* As a resource limit it is no group's, and the engine's own number stands there. */
+	const uint32_t of_groups =
+	    docker_pids_by_nproc(plan) ? wanted & ~(1U << PLAN_LIMIT_PIDS) : wanted;
 	if (status == 0)
-		status = docker_read_back(plan, wanted, pid, created.id, err);
+		status = docker_read_back(plan, of_groups, pid, created.id, err);
 	if (status == 0) {
 		sandbox->id = strdup(created.id);
 		if (run->memory != 0)

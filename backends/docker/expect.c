@@ -238,8 +238,11 @@ docker_expect_call(const struct docker_call *call, struct hl_buf *out, struct hl
 		confinement.seen_memory = limits[PLAN_LIMIT_MEMORY].value;
 	if ((call->limits & 1U << PLAN_LIMIT_CPUS) != 0)
 		confinement.seen_cpus = limits[PLAN_LIMIT_CPUS].value;
-	if (confinement.seen_pids != 0 && docker_pids_by_nproc(call->plan))
+	if (confinement.seen_pids != 0 && docker_pids_by_nproc(call->plan)) {
 		confinement.flags |= CONFINE_SEEN_NPROC;
+		confinement.seen_pids =
+		    docker_rlimit_within(call->plan, "nproc", confinement.seen_pids);
+	}
 	if (confinement.seen_pids != 0 || confinement.seen_memory != 0 ||
 	    confinement.seen_cpus != 0)
 		confinement.flags |= CONFINE_SEEN_LIMITS;

@@ -310,7 +310,8 @@ add_limits(struct docker_settings *settings, const struct plan *plan,
 		add_number(settings, DOCKER_CPUS, "", number->value, &number->origin);
 	number = wanted(plan, facts, PLAN_LIMIT_PIDS);
 	if (number != NULL && docker_pids_by_nproc(plan))
-		add_number(settings, DOCKER_ULIMIT, "nproc", number->value, &number->origin);
+		add_number(settings, DOCKER_ULIMIT, "nproc",
+		    docker_rlimit_within(plan, "nproc", number->value), &number->origin);
 	else if (number != NULL)
 		add_number(settings, DOCKER_PIDS_LIMIT, "", number->value, &number->origin);
 	/* An engine takes 0 for its own default of 64 MiB: one page is as near as it comes. */

@@ -43,7 +43,8 @@ engine_owner(const char *path, uint32_t *ret_uid)
 	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
 		return false;
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	/* Nothing is asked: of a socket that somebody listens at, the kernel says who. */
+	/* No word is said: of a socket that somebody listens at, the kernel tells who. Where a
+	 * service is begun by its socket, it is begun by this. */
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.uid == UID_UNKNOWN)
 		return false;
@@ -191,7 +192,7 @@ is_runner(const char *process)
 	line += strlen(pids);
 	size_t len = strcspn(line, "\n");
 	/* Of this namespace, then of each below; two at least. */
-	return len > 4 && memcmp(line + len - 2, "\t1", 2) == 0;
+	return len >= 4 && memcmp(line + len - 2, "\t1", 2) == 0;
 }
 
 /* What the map of that process says; of one in the launcher's own namespace it is no news. */

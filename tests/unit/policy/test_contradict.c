@@ -362,6 +362,28 @@ many_are_cut(void **state)
 	hl_buf_done(&team);
 }
 
+/* However much only gives way: what refuses has its place among it. */
+static void
+warnings_do_not_crowd_out_an_error(void **state)
+{
+	static const int counts[] = { 2, POLICY_FINDINGS_MAX, POLICY_FINDINGS_MAX + 1, 200 };
+
+	(void)state;
+	for (size_t k = 0; k < HL_ARRAY_SIZE(counts); k++) {
+		struct hl_buf team;
+		hl_buf_init(&team, 1 << 16);
+		hl_buf_puts(&team, HEAD "fs: {workdir: {at: /data}}\nenv:\n  set:\n");
+		for (int i = 0; i < counts[k]; i++)
+			hl_buf_putf(&team, "    CI_%d: x\n", i);
+		assert_int_equal(stack_load_two(BASE "env: {deny: [\"CI_*\"]}\n"
+						     "fs: {mounts: [{src: /a, dst: /data}]}\n",
+				     team.data),
+		    -1);
+		assert_true(t.findings.errors > 0);
+		hl_buf_done(&team);
+	}
+}
+
 /* HLP-31, a warning: where both are what the file comes to. */
 static void
 what_is_kept_is_recorded(void **state)
@@ -492,6 +514,7 @@ main(void)
 		cmocka_unit_test(the_one_who_decides_is_told),
 		cmocka_unit_test(all_is_told_at_once),
 		cmocka_unit_test(many_are_cut),
+		cmocka_unit_test(warnings_do_not_crowd_out_an_error),
 		cmocka_unit_test(what_is_kept_is_recorded),
 		cmocka_unit_test(no_value_is_told),
 		cmocka_unit_test(across_layers_they_are_dormant),
