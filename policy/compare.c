@@ -534,6 +534,9 @@ static void
 report_exceeds(const struct pair *p, enum policy_field field, const char *file,
     struct policy_findings *findings)
 {
+	enum {
+		TOLD = 120
+	};
 	char text[2][200];
 	struct hl_origin inner = origin_of(p->inner, field), outer = origin_of(p->outer, field);
 	struct diag diag;
@@ -544,11 +547,12 @@ report_exceeds(const struct pair *p, enum policy_field field, const char *file,
 	policy_diag_init(&diag, findings,
 	    policy_findings_name(findings, is_ours ? inner.where.file : file));
 	policy_diag_error(&diag, HLP_26, is_ours ? place_of(&inner) : (struct diag_at){ 0 },
-	    "%s goes past the outer policy: %.120s, where it has %.120s", policy_field_key(field),
-	    text[0], text[1]);
+	    "%s goes past the outer policy: %.*s%s, where it has %.*s%s", policy_field_key(field),
+	    TOLD, text[0], strlen(text[0]) > TOLD ? " ..." : "", TOLD, text[1],
+	    strlen(text[1]) > TOLD ? " ..." : "");
 	policy_diag_other(&diag, outer.where, "the bound is here");
 	policy_diag_help(&diag,
-	    p->inner->states[field].is_bounded
+	    is_ours || p->inner->states[field].is_bounded
 		? "tighten it until it is inside that bound"
 		: "nothing bounds it here: write a bound that is inside that one");
 }
