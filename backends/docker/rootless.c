@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/docker/dialect.h"
@@ -25,7 +26,8 @@
 #include "base/banned.h"
 
 enum {
-	PROC_TEXT_MAX = 16 * 1024,
+	PROC_TEXT_MAX = 1024 * 1024, /* of status: an account may have very many groups */
+	RUNNER_PATIENCE_MS = 5000,
 	UID_UNKNOWN = 65534 /* what the kernel says of an id that has no number here */
 };
 
@@ -176,37 +178,76 @@ read_proc(const char *process, const char *name, struct hl_buf *text)
 	return fd >= 0 && hl_read_file(fd, text, path, HLB_53, &ignored) == 0;
 }
 
+enum is_seen {
+	SEEN_RUNNER,
+	SEEN_OTHER, /* a number of another host's, as of an engine in a virtual machine */
+	SEEN_BEFORE /* the runtime, which has not become the runner yet */
+};
+
 /* A number that an engine told is one of this pid namespace only where it means our runner: pid 1
  * of a namespace of its own. */
-static bool
-is_runner(const char *process)
+static enum is_seen
+look_at(const char *process)
 {
-	static const char name[] = "Name:\t.hermes-runner\n", pids[] = "\nNSpid:";
+	static const char runner[] = "Name:\t.hermes-runner\n", runtime[] = "Name:\trunc:[",
+			  pids[] = "\nNSpid:";
 	HL_AUTO(hl_buf_done) struct hl_buf status = { 0 };
 
-	if (!read_proc(process, "status", &status) || strncmp(status.data, name, strlen(name)) != 0)
-		return false;
+	if (!read_proc(process, "status", &status))
+		return SEEN_OTHER;
+	if (strncmp(status.data, runtime, strlen(runtime)) == 0)
+		return SEEN_BEFORE;
 	const char *line = strstr(status.data, pids);
-	if (line == NULL)
-		return false;
+	if (strncmp(status.data, runner, strlen(runner)) != 0 || line == NULL)
+		return SEEN_OTHER;
 	line += strlen(pids);
 	size_t len = strcspn(line, "\n");
 	/* Of this namespace, then of each below; two at least. */
-	return len >= 4 && memcmp(line + len - 2, "\t1", 2) == 0;
+	return len >= 4 && memcmp(line + len - 2, "\t1", 2) == 0 ? SEEN_RUNNER : SEEN_OTHER;
 }
 
-/* What the map of that process says; of one in the launcher's own namespace it is no news. */
+/* Of a runtime that says "started" before it has become what it starts. */
+static enum is_seen
+wait_for_runner(const char *process)
+{
+	const struct timespec nap = { .tv_nsec = 5000000 };
+	enum is_seen seen = look_at(process);
+
+	for (int i = 0; seen == SEEN_BEFORE && i < RUNNER_PATIENCE_MS / 5; i++) {
+		nanosleep(&nap, NULL);
+		seen = look_at(process);
+	}
+	return seen;
+}
+
+/* That its namespace of users is another one than ours, where we may see that. */
+static bool
+is_elsewhere(const char *process)
+{
+	char path[64], theirs[64], ours[64];
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/user", process);
+	ssize_t n = readlink(path, theirs, sizeof(theirs));
+	ssize_t m = readlink("/proc/self/ns/user", ours, sizeof(ours));
+	return n > 0 && m > 0 && (n != m || memcmp(theirs, ours, (size_t)n) != 0);
+}
+
+/* What the map of that process says; of one in the launcher's own namespace it is no news. A map
+ * that cannot be read is none that says so. */
 static bool
 is_itself(const char *process, const char *name, uint32_t id, uint32_t *ret_outside)
 {
 	HL_AUTO(hl_buf_done) struct hl_buf theirs = { 0 };
 	HL_AUTO(hl_buf_done) struct hl_buf ours = { 0 };
 
-	*ret_outside = id;
+	*ret_outside = UINT32_MAX;
 	if (!read_proc(process, name, &theirs) || !read_proc("self", name, &ours))
+		return false;
+	if (theirs.len == ours.len && memcmp(theirs.data, ours.data, ours.len) == 0 &&
+	    !is_elsewhere(process)) {
+		*ret_outside = id;
 		return true;
-	if (theirs.len == ours.len && memcmp(theirs.data, ours.data, ours.len) == 0)
-		return true;
+	}
 	if (!confine_id_outside(theirs.data, id, ret_outside))
 		*ret_outside = UINT32_MAX;
 	return *ret_outside == id;
@@ -222,8 +263,14 @@ docker_check_owner(const struct plan *plan, uint32_t pid, struct hl_err *err)
 	if (plan->user_kind != PLAN_USER_CALLER || plan->uid != geteuid() || pid == 0)
 		return 0;
 	snprintf(process, sizeof(process), "%u", pid);
-	if (!is_runner(process))
+	const enum is_seen seen = wait_for_runner(process);
+	if (seen == SEEN_OTHER)
 		return 0;
+	if (seen == SEEN_BEFORE)
+		return hl_err_set(err, HLB_53,
+		    "the engine says that the container has started, but its process %s is not the "
+		    "runner after %d s",
+		    process, RUNNER_PATIENCE_MS / 1000);
 	bool is_same = is_itself(process, "uid_map", plan->uid, &uid);
 	if (is_itself(process, "gid_map", plan->gid, &gid) && is_same)
 		return 0;
