@@ -36,6 +36,10 @@ int keeper_check_name(const char *name, struct hl_err *err) HL_MUST_CHECK;
 /* may_create false: HLU-24 when there is none. */
 int keeper_place_open(const char *state_dir, const char *name, bool may_create,
     struct keeper_place *ret_place, struct hl_err *err) HL_MUST_CHECK;
+/* The same for whoever only asks: makes no lock where one has just been taken away, which would be
+ * left behind, and be taken for that of a keeper which was killed. */
+int keeper_place_look(const char *state_dir, const char *name, struct keeper_place *ret_place,
+    struct hl_err *err) HL_MUST_CHECK;
 void keeper_place_close(struct keeper_place *place);
 /* Everything in it and itself; we hold the lock. Nothing when that lock has been removed: what
  * stands there is another's. */

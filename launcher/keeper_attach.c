@@ -275,9 +275,9 @@ keeper_check_end(const struct run *run, struct hl_err *err)
 	struct keeper_place place;
 
 	for (;;) {
-		if (keeper_place_open(run->host.state_dir, run->request->name.text, false, &place,
-			err) != 0)
-			return err->code == HLU_24 ? 0 : -1;
+		if (keeper_place_look(run->host.state_dir, run->request->name.text, &place, err) !=
+		    0)
+			return err->code == HLU_24 || err->code == HLU_25 ? 0 : -1;
 		bool was_killed = place.is_ours;
 		HL_AUTO_FD int fd = was_killed ? -1 : keeper_connect(&place);
 		keeper_place_close(&place);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launcher/keeper.h"
@@ -110,10 +111,11 @@ is_there(const struct keeper_place *place)
 	       held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
-int
-keeper_place_open(const char *state_dir, const char *name, bool may_create,
+static int
+open_place(const char *state_dir, const char *name, bool may_create, int lock_flags,
     struct keeper_place *ret_place, struct hl_err *err)
 {
+	const struct timespec nap = { .tv_nsec = 1000000 };
 	struct keeper_place place = { .dir = -1, .lock = -1 };
 
 	if (keeper_check_name(name, err) != 0)
@@ -123,7 +125,7 @@ keeper_place_open(const char *state_dir, const char *name, bool may_create,
 		if (place.dir < 0)
 			return -1;
 		place.lock =
-		    openat(place.dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		    openat(place.dir, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC | lock_flags, 0600);
 		if (place.lock < 0 && errno != ENOENT) {
 			hl_err_sys(err, HLU_02, "cannot open the lock of session '%s'", name);
 			keeper_place_close(&place);
@@ -134,9 +136,26 @@ keeper_place_open(const char *state_dir, const char *name, bool may_create,
 			*ret_place = place;
 			return 0;
 		}
+		bool is_going = place.lock < 0;
 		keeper_place_close(&place);
+		if (is_going)
+			nanosleep(&nap, NULL);
 	}
 	return hl_err_set(err, HLU_25, "session '%s' comes and goes", name);
+}
+
+int
+keeper_place_open(const char *state_dir, const char *name, bool may_create,
+    struct keeper_place *ret_place, struct hl_err *err)
+{
+	return open_place(state_dir, name, may_create, O_CREAT, ret_place, err);
+}
+
+int
+keeper_place_look(const char *state_dir, const char *name, struct keeper_place *ret_place,
+    struct hl_err *err)
+{
+	return open_place(state_dir, name, false, 0, ret_place, err);
 }
 
 void

@@ -121,8 +121,8 @@ show(const struct request *request, const char *name, struct hl_err *err)
 {
 	struct keeper_place place;
 
-	if (keeper_place_open(request->state_dir, name, false, &place, err) != 0)
-		return err->code == HLU_24 ? 0 : -1; /* it went just now */
+	if (keeper_place_look(request->state_dir, name, &place, err) != 0)
+		return err->code == HLU_24 || err->code == HLU_25 ? 0 : -1; /* it went just now */
 	json_t *info = keeper_info_read(&place);
 	const struct session_line line = {
 		.name = name,

@@ -81,6 +81,37 @@ test_one_holds_it(void **state)
 	keeper_place_close(&first);
 }
 
+/* The keeper has removed its lock and not yet its directory when somebody asks: nothing is made
+ * there that would keep the directory, and nobody is taken for killed. */
+static void
+test_whoever_asks_leaves_nothing(void **state)
+{
+	struct trial *trial = *state;
+	struct keeper_place old = open_place(trial, true), seen;
+
+	assert_int_equal(keeper_place_look(trial->state_dir, "one", &seen, &trial->err), 0);
+	assert_false(seen.is_ours);
+	keeper_place_close(&seen);
+	assert_int_equal(unlinkat(old.dir, "lock", 0), 0);
+	assert_int_equal(keeper_place_look(trial->state_dir, "one", &seen, &trial->err), -1);
+	assert_int_equal(trial->err.code, HLU_25);
+	assert_false(has(&old, "lock"));
+	char path[256];
+	snprintf(path, sizeof(path), "%s/sessions/one", trial->state_dir);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(keeper_place_look(trial->state_dir, "one", &seen, &trial->err), -1);
+	assert_int_equal(trial->err.code, HLU_24);
+	keeper_place_close(&old);
+	/* The sibling: whoever opens it to use it makes a lock, and it stays. */
+	old = open_place(trial, true);
+	assert_int_equal(unlinkat(old.dir, "lock", 0), 0);
+	seen = open_place(trial, false);
+	assert_true(seen.is_ours);
+	keeper_place_remove(trial->state_dir, "one", &seen);
+	keeper_place_close(&seen);
+	keeper_place_close(&old);
+}
+
 /* The old keeper has removed its lock and not yet its directory when the next one comes. */
 static void
 test_the_next_one_is_left_alone(void **state)
@@ -109,6 +140,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_one_holds_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_next_one_is_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_whoever_asks_leaves_nothing, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
