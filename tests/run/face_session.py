@@ -116,8 +116,11 @@ for i in range(20):
     put(1, b"A" * (131072 - 100)); put(packets, b"P" * 4096); put(packets, b"P" * 4096); put(1, b"A" * 50000)
 '"""
 FLOOD = "python3 -c 'import sys\nfor i in range(10): sys.stdout.write(\"B\" * 1000000)'"
-for number, wanted in [(spilled.send("exec", command=command), wanted) for command, wanted in (
-        (PACKETS, {"A": 20 * 180972, "P": 20 * 8192}), (FLOOD, {"B": 10000000}), (FLOOD, {"B": 10000000}))]:
+# Of the native sandbox's pipe; an engine's image has no python3 either.
+ASKED = [(PACKETS, {"A": 20 * 180972, "P": 20 * 8192}), (FLOOD, {"B": 10000000}), (FLOOD, {"B": 10000000})]
+if caller not in ("root", "user"):
+    ASKED = []
+for number, wanted in [(spilled.send("exec", command=command), wanted) for command, wanted in ASKED]:
     r = spilled.answer(number).get("result", {})
     text = open(r["spill"]).read() if r.get("spill") else ""
     is_(name("output in packets is this call's, whole, and nobody else's: %s" % "".join(wanted)),
