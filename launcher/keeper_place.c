@@ -111,8 +111,14 @@ is_there(const struct keeper_place *place)
 	       held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
+enum purpose {
+	TO_ASK,
+	TO_USE, /* makes a lock where there is none */
+	TO_MAKE /* and the place */
+};
+
 static int
-open_place(const char *state_dir, const char *name, bool may_create, int lock_flags,
+open_place(const char *state_dir, const char *name, enum purpose purpose,
     struct keeper_place *ret_place, struct hl_err *err)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
@@ -121,11 +127,11 @@ open_place(const char *state_dir, const char *name, bool may_create, int lock_fl
 	if (keeper_check_name(name, err) != 0)
 		return -1;
 	for (int i = 0; i < 100; i++) {
-		place.dir = open_dir(state_dir, name, may_create, err);
+		place.dir = open_dir(state_dir, name, purpose == TO_MAKE, err);
 		if (place.dir < 0)
 			return -1;
-		place.lock =
-		    openat(place.dir, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC | lock_flags, 0600);
+		place.lock = openat(place.dir, "lock",
+		    O_RDWR | O_NOFOLLOW | O_CLOEXEC | (purpose != TO_ASK ? O_CREAT : 0), 0600);
 		if (place.lock < 0 && errno != ENOENT) {
 			hl_err_sys(err, HLU_02, "cannot open the lock of session '%s'", name);
 			keeper_place_close(&place);
@@ -148,14 +154,14 @@ int
 keeper_place_open(const char *state_dir, const char *name, bool may_create,
     struct keeper_place *ret_place, struct hl_err *err)
 {
-	return open_place(state_dir, name, may_create, O_CREAT, ret_place, err);
+	return open_place(state_dir, name, may_create ? TO_MAKE : TO_USE, ret_place, err);
 }
 
 int
 keeper_place_look(const char *state_dir, const char *name, struct keeper_place *ret_place,
     struct hl_err *err)
 {
-	return open_place(state_dir, name, false, 0, ret_place, err);
+	return open_place(state_dir, name, TO_ASK, ret_place, err);
 }
 
 void
