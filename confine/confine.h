@@ -251,6 +251,10 @@ int confine_landlock_abi(void);
 /* RLIMIT_NPROC counts the processes of this caller's sandboxes one by one, and nothing else. */
 bool confine_nproc_is_per_namespace(void);
 
+/* Version 2 alone, as engines ask it: by what is mounted, and not by whether it is somewhere beside
+ * version 1. */
+bool confine_groups_are_unified(void);
+
 /* Limits by cgroup, v2 where the controller is there, else v1. */
 struct confine_limits {
 	bool has_pids, has_memory, has_cpus;

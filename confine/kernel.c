@@ -4,10 +4,12 @@
  * shares our memory, so that a probe costs no page tables.
  */
 #include <sys/prctl.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 
 #include <errno.h>
@@ -37,6 +39,14 @@ confine_landlock_abi(void)
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION);
 
 	return abi > 0 ? (int)abi : 0;
+}
+
+bool
+confine_groups_are_unified(void)
+{
+	struct statfs fs;
+
+	return statfs("/sys/fs/cgroup", &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
 }
 
 /* By user namespace since Linux 5.14. A root caller's sandboxes have none of their own, and there

@@ -265,20 +265,10 @@ judge_mode(struct judge *judge)
 	    &(struct policy_change){ NULL, item->text, &origin }, judge->err);
 }
 
-/* Root, and a number's group 0, need process.allow_root besides. */
-static bool
-names_root(const char *text)
-{
-	const char *colon = strchr(text, ':');
-
-	return strcmp(text, "0") == 0 || strncmp(text, "0:", 2) == 0 ||
-	       (colon != NULL && strcmp(colon, ":0") == 0);
-}
-
 int
 judge_user(struct judge *judge, const struct ask *ask, const char *text)
 {
-	if (names_root(text)) {
+	if (policy_user_is_root(text)) {
 		const struct policy_value *value =
 		    policy_get(judge->policy, POLICY_PROCESS_ALLOW_ROOT);
 		struct cause cause = { .cause = CAUSE_LOOSER, .control = "process.allow_root" };

@@ -109,7 +109,6 @@ struct mount_ask {
 
 int judge_mount(struct judge *judge, const struct ask *ask,
     const struct mount_ask *mount) HL_MUST_CHECK;
-/* Releases what the first mount built. */
 /* The launcher's own spelling, SRC:DST[:ro|rw]. */
 int judge_mount_text(struct judge *judge, const struct ask *ask, const char *text) HL_MUST_CHECK;
 

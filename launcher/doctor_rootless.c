@@ -2,10 +2,6 @@
  * doctor: what podman needs to run as an ordinary user, whose containers live in a user namespace
  * of ids that are lent to that user (subuid(5)) and entered by two programs of the package uidmap.
  */
-#include <sys/statfs.h>
-
-#include <linux/magic.h>
-
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,8 +72,6 @@ look_at_programs(struct doctor *doctor)
 void
 doctor_look_at_rootless(struct doctor *doctor, const struct host *host)
 {
-	struct statfs fs;
-
 	if (host->uid == 0 || !look_at_programs(doctor))
 		return;
 	uint64_t uids = count_ids("/etc/subuid", host), gids = count_ids("/etc/subgid", host);
@@ -91,7 +85,7 @@ doctor_look_at_rootless(struct doctor *doctor, const struct host *host)
 		    "root, then podman system migrate";
 		return;
 	}
-	bool has_groups = statfs("/sys/fs/cgroup", &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
+	bool has_groups = confine_groups_are_unified();
 	snprintf(row->detail, sizeof(row->detail), "%" PRIu64 " ids are lent to '%.100s'%s", uids,
 	    host->user,
 	    has_groups ? "" : "; limits.memory and limits.cpus need control groups of version 2");

@@ -386,7 +386,7 @@ follow(struct look *look)
 }
 
 static void
-tell(struct diag *diag, enum policy_severity severity, const struct policy_contradiction *found)
+tell(struct diag *diag, const struct policy_contradiction *found)
 {
 	const struct policy_contradiction_rule *rule = found->rule;
 	struct diag_at at = { found->at.where.line, found->at.where.column, found->width };
@@ -394,12 +394,7 @@ tell(struct diag *diag, enum policy_severity severity, const struct policy_contr
 
 	(void)snprintf(text, sizeof(text), "%s%.80s%s", rule->message,
 	    found->name != NULL ? found->name : "", found->rest != NULL ? found->rest : rule->rest);
-	if (severity == POLICY_ERROR)
-		policy_diag_error(diag, rule->code, at, "%s", text);
-	else if (severity == POLICY_WARNING)
-		policy_diag_warn(diag, rule->code, at, "%s", text);
-	else
-		policy_diag_note(diag, rule->code, at, "%s", text);
+	policy_diag_tell(diag, found->severity, rule->code, at, text);
 	policy_diag_other(diag, found->other.where, rule->other);
 	policy_diag_help(diag, "%s", rule->help);
 }
@@ -413,7 +408,7 @@ policy_contradictions_in_file(struct policy *policy, const struct policy_read *l
 
 	follow(&look);
 	for (size_t i = 0; i < out.len; i++)
-		tell(diag, out.v[i].severity, &out.v[i]);
+		tell(diag, &out.v[i]);
 	return look.is_oom ? hl_err_oom(err) : 0;
 }
 
@@ -434,5 +429,5 @@ policy_contradictions_tell(const struct policy_contradictions *found,
 {
 	for (size_t i = 0; i < found->len; i++)
 		if (found->v[i].at.where.file == layer->name)
-			tell(diag, found->v[i].severity, &found->v[i]);
+			tell(diag, &found->v[i]);
 }

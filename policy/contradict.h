@@ -85,7 +85,7 @@ struct spot contradict_spot(const struct hl_origin *origin);
 bool contradict_allowed(struct look *look, enum policy_field field, struct policy_refs *ret_refs);
 /* The layer in which it is said; -1: none. */
 int contradict_layer(const struct policy *policy, const struct hl_origin *origin);
-/* One more than can be told is enough to know that there are more. */
+/* Nothing more of this row would be kept. */
 bool contradict_is_full(const struct look *look);
 /* One is found. name and rest as the row says, or NULL. */
 void contradict_found(struct look *look, const struct spot *at, const struct spot *other,

@@ -122,21 +122,30 @@ hide_users(char *text)
 	}
 }
 
+/* Names and values of a policy are quoted in messages: make them safe for a terminal. */
+static char *
+safe_text(const char *text)
+{
+	char raw[MESSAGE_MAX];
+	struct hl_buf buf;
+
+	(void)snprintf(raw, sizeof(raw), "%s", text);
+	hide_users(raw);
+	hl_buf_init(&buf, (size_t)MESSAGE_MAX * 10);
+	hl_buf_printable(&buf, raw, strlen(raw));
+	char *safe = hl_buf_take(&buf);
+	hl_buf_done(&buf);
+	return safe;
+}
+
 HL_PRINTF(1, 0)
 static char *
 format_text(const char *format, va_list ap)
 {
 	char raw[MESSAGE_MAX];
-	struct hl_buf buf;
 
-	/* Names and values of a policy are quoted in messages: make them safe for a terminal. */
 	vsnprintf(raw, sizeof(raw), format, ap);
-	hide_users(raw);
-	hl_buf_init(&buf, (size_t)MESSAGE_MAX * 10);
-	hl_buf_printable(&buf, raw, strlen(raw));
-	char *text = hl_buf_take(&buf);
-	hl_buf_done(&buf);
-	return text;
+	return safe_text(raw);
 }
 
 /* Counted always, kept when there is room; true when it is kept and wants its message. */
@@ -182,15 +191,11 @@ policy_diag_warn(struct diag *diag, enum hl_code code, struct diag_at at, const 
 }
 
 void
-policy_diag_note(struct diag *diag, enum hl_code code, struct diag_at at, const char *format, ...)
+policy_diag_tell(struct diag *diag, enum policy_severity severity, enum hl_code code,
+    struct diag_at at, const char *message)
 {
-	va_list ap;
-
-	if (!add(diag, POLICY_NOTE, code, at))
-		return;
-	va_start(ap, format);
-	diag->last->message = format_text(format, ap);
-	va_end(ap);
+	if (add(diag, severity, code, at))
+		diag->last->message = safe_text(message);
 }
 
 void

@@ -43,8 +43,9 @@ void policy_diag_error(struct diag *diag, enum hl_code code, struct diag_at at, 
     ...) HL_PRINTF(4, 5);
 void policy_diag_warn(struct diag *diag, enum hl_code code, struct diag_at at, const char *format,
     ...) HL_PRINTF(4, 5);
-void policy_diag_note(struct diag *diag, enum hl_code code, struct diag_at at, const char *format,
-    ...) HL_PRINTF(4, 5);
+/* Of whatever severity: of findings that are made by a table. */
+void policy_diag_tell(struct diag *diag, enum policy_severity severity, enum hl_code code,
+    struct diag_at at, const char *message);
 void policy_diag_help(struct diag *diag, const char *format, ...) HL_PRINTF(2, 3);
 /* where is copied with its file name. */
 void policy_diag_other(struct diag *diag, struct hl_where where, const char *text);

@@ -228,6 +228,8 @@ enum policy_field policy_field_find(const char *key);
 void policy_value_format(const struct policy_value *value, enum policy_field field,
     struct hl_buf *out);
 
+/* A text of process.user that needs allow_root: "0", "0:GID" or "UID:0". */
+bool policy_user_is_root(const char *user);
 /* True when degrade.allow of some layer names the control (globs allowed, e.g. "limits.*"), and no
  * file that has such a list, earlier or later, leaves it out. *ret_origin may be NULL. */
 bool policy_may_degrade(const struct policy *policy, const char *control,

@@ -232,8 +232,6 @@ bool policy_is_cloud(const char *backend);
 int policy_settle(struct policy *policy, struct hl_err *err) HL_MUST_CHECK;
 int policy_settle_field(struct policy *policy, enum policy_field field,
     struct hl_err *err) HL_MUST_CHECK;
-/* "0", "0:GID" or "UID:0". */
-bool policy_user_is_root(const char *user);
 /* Findings about the whole stack; at file and place of what is wrong. */
 void policy_check_settled(const struct policy *policy, struct diag *diag,
     const struct policy_read *layer);

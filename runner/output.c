@@ -125,14 +125,13 @@ take(struct init *init, struct call *call, int which)
 	/* Of the pipe's pages as they lie: a copy to another place in a page takes twice as long.
 	 */
 	static alignas(PAGE) char chunk[CHUNK];
-	size_t want = sizeof(chunk);
 	ssize_t n = (ssize_t)splice_output(init, call, which);
 
 	if (n > 0) {
 		count(call, which, (size_t)n);
 		return n;
 	}
-
+	size_t want = sizeof(chunk);
 	if (want > call->out_window[which])
 		want = call->out_window[which];
 	n = read(call->out_fd[which], chunk, want);

@@ -254,11 +254,13 @@ run_trial(const struct plan *trial, const struct docker_opened *opened, struct o
 static void
 note_refusal(struct outcome *outcome, const struct plan *plan, const char *said)
 {
+	const uint32_t named = docker_limits_named(said);
+	const bool is_of_groups = plan->is_rootless && named != 1U << PLAN_LIMIT_DISK;
 	char reason[4 * REASON_MAX];
 
 	snprintf(reason, sizeof(reason), "%s%s",
-	    plan->is_rootless ? "an engine without root got no control group for it: " : "", said);
-	note(outcome, docker_limits_named(said), plan, reason);
+	    is_of_groups ? "an engine without root got no control group for it: " : "", said);
+	note(outcome, named, plan, reason);
 }
 
 /* Each refusal takes at least one limit away, so this ends. */

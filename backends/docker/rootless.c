@@ -10,10 +10,7 @@
 
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/statfs.h>
 #include <sys/un.h>
-
-#include <linux/magic.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,20 +62,11 @@ plan_keeps_id(const struct plan *plan)
  * What it cannot do
  */
 
-/* As podman asks it: by what is mounted, and not by whether version 2 is somewhere beside it. */
-static bool
-has_unified_groups(void)
-{
-	struct statfs fs;
-
-	return statfs("/sys/fs/cgroup", &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
-}
-
 /* Of an engine at a socket this host's own groups may not be those that it sees. */
 static bool
 has_no_groups(const struct plan *plan)
 {
-	return plan->is_rootless && plan->is_endpoint_program && !has_unified_groups();
+	return plan->is_rootless && plan->is_endpoint_program && !confine_groups_are_unified();
 }
 
 /* The kernel counts by user and namespace (Linux 5.14): all that is in the container, as long as
@@ -105,7 +93,7 @@ docker_rootless_mend(const struct plan *plan, enum plan_limit limit)
 {
 	if (!plan->is_rootless || limit == PLAN_LIMIT_DISK)
 		return NULL;
-	if (!has_unified_groups())
+	if (!confine_groups_are_unified())
 		return "boot with systemd.unified_cgroup_hierarchy=1, or name the socket of an engine of "
 		       "root's by docker.endpoint";
 	return "have the account's control group given to it (Delegate= of user@.service, and a login "

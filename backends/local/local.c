@@ -248,7 +248,6 @@ encode_lock(const struct lowered *lowered, const struct control_gaps *gaps,
 
 	for (size_t i = 0; i < groups->cgroup.dirs_len; i++)
 		confinement.groups[confinement.groups_len++] = groups->cgroup.entries[i];
-
 	if (control_gaps_find(gaps, CONTROL_LANDLOCK) != NULL)
 		confinement.flags &= ~(uint32_t)(CONFINE_LANDLOCK | CONFINE_NO_TCP);
 	return confine_encode(&confinement, lock, err);

@@ -203,7 +203,7 @@ static int
 read_proc(const char *path, char text[TEXT_MAX], struct confine_failure *ret_failure)
 {
 	size_t len = 0;
-	int fd = open_proc(path, 0);
+	HL_AUTO_FD int fd = open_proc(path, 0);
 
 	if (fd < 0)
 		return cannot_read(ret_failure, path);
@@ -215,7 +215,6 @@ read_proc(const char *path, char text[TEXT_MAX], struct confine_failure *ret_fai
 			break;
 		len += (size_t)n;
 	}
-	close(fd);
 	text[len] = '\0';
 	return 0;
 }

@@ -283,7 +283,7 @@ int service_env(struct hl_strv *env, struct hl_err *err) HL_MUST_CHECK;
  * waits for us to read. */
 int service_log(struct hl_err *err) HL_MUST_CHECK;
 /* Makes the user namespace that an engine without root works in, where there is none yet. */
-void service_first(const char *program, const struct hl_strv *env);
+void service_first(const char *program, char *const *env);
 /* Starts program as an engine that listens at a socket which only we have a name for. */
 int service_start(struct engine *engine, const char *program, struct hl_err *err) HL_MUST_CHECK;
 /* Puts what the service said last behind err. */

@@ -175,7 +175,8 @@ service_start(struct engine *engine, const char *program, struct hl_err *err)
 	hl_strv_addf(&env, "LISTEN_PID=%0*d", HL_CHILD_PID_DIGITS, 0);
 	int status = service_env(&env, err);
 	if (status == 0) {
-		service_first(program, &env);
+		/* What the socket is told by is the service's alone. */
+		service_first(program, env.v + LISTEN_PID_AT + 1);
 		status = start_with(engine, program, &env, err);
 	}
 	if (status == 0)

@@ -47,7 +47,7 @@ is_kept(const char *dir)
 }
 
 void
-service_first(const char *program, const struct hl_strv *env)
+service_first(const char *program, char *const *env)
 {
 	char word_unshare[] = "unshare", word_true[] = "true", named[64];
 	const char *runtime = NULL;
@@ -56,9 +56,9 @@ service_first(const char *program, const struct hl_strv *env)
 
 	if (getuid() == 0)
 		return;
-	for (size_t i = 0; i < env->len; i++)
-		if (strncmp(env->v[i], "XDG_RUNTIME_DIR=", 16) == 0)
-			runtime = env->v[i] + 16;
+	for (size_t i = 0; env[i] != NULL; i++)
+		if (strncmp(env[i], "XDG_RUNTIME_DIR=", 16) == 0)
+			runtime = env[i] + 16;
 	snprintf(named, sizeof(named), "/tmp/podman-run-%u", getuid());
 	if (is_kept(runtime != NULL ? runtime : named))
 		return;
@@ -68,7 +68,7 @@ service_first(const char *program, const struct hl_strv *env)
 	const struct hl_child child = {
 		.path = program,
 		.argv = argv,
-		.envp = env->v,
+		.envp = env,
 		.dir = "/proc",
 		.fds = fds,
 		.fds_len = HL_ARRAY_SIZE(fds),

@@ -136,6 +136,7 @@ kill_9_at_any_moment_leaves_no_group(void **state)
 {
 	struct scene *scene = *state;
 	struct report report;
+	unsigned seen = 0;
 	int status;
 
 	for (unsigned i = 0; i < 60; i++) {
@@ -148,11 +149,16 @@ kill_9_at_any_moment_leaves_no_group(void **state)
 			_exit(0);
 		}
 		usleep(i * 250);
+		seen += has_groups(scene);
 		kill(launcher, SIGKILL);
 		assert_int_equal(waitpid(launcher, &status, 0), launcher);
 		for (int wait = 0; wait < 300 && has_groups(scene); wait++)
 			usleep(10000);
 		assert_false(has_groups(scene));
+	}
+	if (seen == 0) {
+		print_message("# SKIP no control group can be made here\n");
+		skip();
 	}
 }
 
