@@ -10,6 +10,8 @@
 # shellcheck shell=bash
 # docker_socket, docker_data and the like are read by the scripts that source this file.
 # shellcheck disable=SC2034
+# shellcheck source=static_root.sh
+. "${BASH_SOURCE%/*}/static_root.sh"
 
 docker_dir=
 docker_pid=
@@ -185,14 +187,9 @@ docker_none_left()
 # A root of two static programs and the accounts a shell expects.
 docker_image()
 {
-	local name=$1 root=$docker_dir/root applet
-	mkdir -p "$root"/{bin,etc,tmp,dev,proc,sys,work}
-	chmod 1777 "$root/tmp"
-	cp "$(command -v busybox)" "$root/bin/busybox"
-	cp "$(command -v bash-static || echo /bin/bash-static)" "$root/bin/bash"
-	for applet in $("$root/bin/busybox" --list); do
-		[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet"
-	done
+	local name=$1 root=$docker_dir/root
+	static_root "$root"
+	mkdir -p "$root/work"
 	printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' \
 		>"$root/etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"

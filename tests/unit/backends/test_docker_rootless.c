@@ -46,9 +46,9 @@ test_owner_is_who_listens(void **state)
 	snprintf(path, sizeof(path), "%s/s", dir);
 	assert_false(engine_owner(path, &uid));
 	int fd = listen_at(path);
-	assert_true(engine_owner(path, &uid) || getuid() == 65534);
-	if (getuid() != 65534)
-		assert_int_equal(uid, getuid());
+	/* The overflow user is whoever this namespace has no number for. */
+	assert_int_equal(engine_owner(path, &uid), getuid() != 65534);
+	assert_int_equal(uid, getuid() != 65534 ? getuid() : 7);
 	close(fd);
 	assert_false(engine_owner(path, &uid)); /* the name is there, and nobody behind it */
 	unlink(path);
