@@ -11,7 +11,9 @@ fi
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 # shellcheck source=../lib/static_root.sh
-. "$(dirname "$0")/../lib/static_root.sh"
+. "$ROOT/tests/lib/static_root.sh"
+# shellcheck source=../lib/own_service.sh
+. "$ROOT/tests/lib/own_service.sh"
 
 missing=
 for program in podman conmon runc newuidmap newgidmap busybox bash-static setpriv; do
@@ -249,23 +251,12 @@ before=$(spent)
 sleep 2
 after=$(spent)
 if [ "$after" -lt $((before + 50)) ]; then pass "a run that does nothing costs nothing"; else fail "a run that does nothing costs nothing" "$((after - before)) ticks in 2 s"; fi
-kill -TERM "$launcher"
-wait "$launcher"
-is "TERM goes to the command" "$?" 143
-ends "TERM"
+end_told
 begin
-kill -9 "$launcher"
-wait "$launcher" 2>/dev/null
-ends "a killed launcher"
+end_killed
 cli system migrate >/dev/null 2>&1
 begin
-helper=$(pgrep -P "$launcher" -x hl-engine)
-kill -STOP "$helper"
-kill -9 "$launcher" "$helper"
-wait "$launcher" 2>/dev/null
-wait_until 20 no_service || fail "both killed: no service is left"
-like "both killed: gc takes away what they left" "$(me "$LAUNCH" gc)" ' 1 containers'
-ends "both killed, after gc"
+end_both_killed me "$LAUNCH" gc
 
 # --- sessions
 printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"command":"cd /tmp; export WHERE=here; echo $WHERE >$OLDPWD/said"}}' >"$TMP/one"

@@ -8,6 +8,8 @@
 ENGINE=podman
 # shellcheck source=../lib/engine.sh
 . "$ROOT/tests/lib/engine.sh"
+# shellcheck source=../lib/own_service.sh
+. "$ROOT/tests/lib/own_service.sh"
 docker_begin
 
 mkdir -p "$TMP/work.root"
@@ -59,29 +61,16 @@ ends() {
 	if wait_until 20 docker_none_left; then pass "$1: no container is left"; else fail "$1: no container is left" "$(docker_ours)"; fi
 }
 begin
-like "while it runs there is its service (sibling)" "$(services)" '^[0-9]+$'
-kill -TERM "$launcher"
-wait "$launcher"
-is "TERM goes to the command" "$?" 143
-ends "TERM"
+end_told
 begin
-kill -9 "$launcher"
-wait "$launcher" 2>/dev/null
-ends "a killed launcher"
+end_killed
 begin
 kill -9 "$(pgrep -P "$launcher" -x hl-engine)"
 wait "$launcher"
 is "a killed helper is the backend's fault" "$?" 125
 ends "a killed helper"
 begin
-helper=$(pgrep -P "$launcher" -x hl-engine)
-kill -STOP "$helper"
-kill -9 "$launcher" "$helper"
-wait "$launcher" 2>/dev/null
-if wait_until 20 no_service; then pass "both killed: no service is left"; else fail "both killed: no service is left" "$(services)"; fi
-like "both killed: gc starts the engine and takes the container away" \
-	"$(as root "$podman_private" "$LAUNCH" gc)" ' 1 containers'
-ends "both killed, after gc"
+end_both_killed as root "$podman_private" "$LAUNCH" gc
 
 # --- which engine it is
 docker=$(sed 's/^backends: .*/backends: [docker]/' "$named" | policy docker)
