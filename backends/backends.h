@@ -439,7 +439,8 @@ enum sandbox_reuse {
 
 struct sandbox {
 	int stream;               /* the runner's protocol */
-	int bulk;                 /* a pipe of output beside it (runner.h); -1 = none */
+	int pass;                 /* a socket for pipes beside it (runner.h); -1 = none */
+	uint32_t uid, gid;        /* with pass: on this host, of those who will open them by name */
 	int pidfd;                /* of the runner or of the helper; -1 = none */
 	bool is_stdio_inherited;  /* the command gets our own 0, 1, 2 */
 	struct hl_buf lock;       /* payload of the LOCK frame */

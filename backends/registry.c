@@ -82,9 +82,9 @@ sandbox_done(struct sandbox *sandbox)
 	if (sandbox->pidfd > 2)
 		close(sandbox->pidfd);
 	sandbox->stream = -1;
-	if (sandbox->bulk > 2)
-		close(sandbox->bulk);
-	sandbox->bulk = -1;
+	if (sandbox->pass > 2)
+		close(sandbox->pass);
+	sandbox->pass = -1;
 	sandbox->pidfd = -1;
 	if (sandbox->release != NULL)
 		sandbox->release(sandbox->private_data);

@@ -145,12 +145,16 @@ open_pipes(struct call *call)
 {
 	struct task *task = &call->task;
 
-	if (call_make_pipe(&call->out_fd[0], &task->stdio[1], 0) != 0)
-		return -1;
-	if ((call->flags & RUNNER_SPAWN_MERGED) != 0)
+	const bool is_merged = (call->flags & RUNNER_SPAWN_MERGED) != 0;
+
+	if ((call->flags & RUNNER_SPAWN_PIPES) == 0) {
+		if (call_make_pipe(&call->out_fd[0], &task->stdio[1], 0) != 0)
+			return -1;
+		if (!is_merged && call_make_pipe(&call->out_fd[1], &task->stdio[2], 0) != 0)
+			return -1;
+	}
+	if (is_merged)
 		task->stdio[2] = task->stdio[1];
-	else if (call_make_pipe(&call->out_fd[1], &task->stdio[2], 0) != 0)
-		return -1;
 	if ((call->flags & RUNNER_SPAWN_STDIN) != 0)
 		return call_make_pipe(&call->stdin_fd, &task->stdio[0], 1);
 	return 0;
@@ -469,13 +473,14 @@ look_at_task(struct init *init, struct call *call)
 			return false;
 		}
 		if (phase == TASK_STARTING || phase == TASK_FAILED) {
-			if (call->tree == TREE_ORPHANED && call->is_empty) {
-				call->task.failure =
-				    (struct task_failure){ TASK_STEP_CLONE, EINTR, "supervisor" };
+			if (call->tree != TREE_ORPHANED || !call->is_empty)
+				return true;
+			/* Killed before it could say how it went. Without a failure the command may
+			 * have been what killed it: what may have run is never told as refused. */
+			if (call->task.failure.step != TASK_STEP_FINE) {
 				refuse(init, call);
 				return false;
 			}
-			return true;
 		}
 		started(init, call);
 	}

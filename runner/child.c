@@ -214,6 +214,8 @@ run(struct task *task)
 			if (try_path(task, task->path) != 0) {
 				if (task->failure.sys_errno != EACCES)
 					return -1;
+				/* The next one may do, and then there is none. */
+				task->failure = (struct task_failure){ 0 };
 				is_refused = true;
 			}
 		}

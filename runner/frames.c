@@ -215,10 +215,18 @@ runner_spawn_put(struct hl_buf *out, uint32_t channel, const struct runner_spawn
 	frame_end(out, start);
 }
 
+/* The flags are the first number of the payload. */
+void
+runner_spawn_has_pipes(struct hl_buf *frame)
+{
+	frame->data[RUNNER_HEADER_SIZE + 1] |= RUNNER_SPAWN_PIPES >> 8;
+}
+
 /* Flags that exclude each other: any two of a row. */
 static const uint32_t exclusive[][2] = {
-	{ RUNNER_SPAWN_INHERIT, RUNNER_SPAWN_STDIN | RUNNER_SPAWN_MERGED | RUNNER_SPAWN_PTY },
-	{ RUNNER_SPAWN_PTY, RUNNER_SPAWN_MERGED },
+	{ RUNNER_SPAWN_INHERIT,
+	    RUNNER_SPAWN_STDIN | RUNNER_SPAWN_MERGED | RUNNER_SPAWN_PTY | RUNNER_SPAWN_PIPES },
+	{ RUNNER_SPAWN_PTY, RUNNER_SPAWN_MERGED | RUNNER_SPAWN_PIPES },
 	{ RUNNER_SPAWN_ALONE, RUNNER_SPAWN_LEAVE },
 };
 
@@ -227,7 +235,7 @@ flags_are_sane(uint32_t flags)
 {
 	const uint32_t known = RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_STDIN | RUNNER_SPAWN_ALONE |
 			       RUNNER_SPAWN_STATE | RUNNER_SPAWN_MERGED | RUNNER_SPAWN_PTY |
-			       RUNNER_SPAWN_LEAVE | RUNNER_SPAWN_SCOPED;
+			       RUNNER_SPAWN_LEAVE | RUNNER_SPAWN_SCOPED | RUNNER_SPAWN_PIPES;
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(exclusive); i++)
 		if ((flags & exclusive[i][0]) != 0 && (flags & exclusive[i][1]) != 0)

@@ -125,8 +125,8 @@ on_lock(struct init *init, const struct runner_frame *frame)
 	struct hl_err err;
 	int keep_fd = init->is_stdio ? STDERR_FILENO : RUNNER_STREAM_FD;
 
-	if (init->bulk_fd >= 0)
-		keep_fd = init->bulk_fd;
+	if (init->pass_fd >= 0)
+		keep_fd = init->pass_fd;
 	if (confine_decode(frame->payload, frame->payload_len, &confinement, &err) != 0) {
 		init_broken(init, err.msg);
 		return;
@@ -224,6 +224,8 @@ on_spawn(struct init *init, struct call *call, const struct runner_frame *frame)
 	const char *fault = spawn_fault(init, &spawn);
 	if (fault == NULL && call->state_text.len > 0 && (spawn.flags & RUNNER_SPAWN_STATE) == 0)
 		fault = "STATE for a call without it";
+	if (fault == NULL && (spawn.flags & RUNNER_SPAWN_PIPES) != 0)
+		fault = pipes_take(init, call, spawn.flags);
 	if (fault != NULL)
 		init_broken(init, fault);
 	if (fault != NULL || !prepare_calls(init, spawn.flags)) {

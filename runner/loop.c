@@ -73,7 +73,6 @@ empty(struct init *init, struct hl_buf *buf)
 			return;
 		}
 	hl_buf_done_secret(buf);
-	output_rest(init);
 }
 
 /* Whole frames at the front of in; what is left moves to the front once. */

@@ -154,8 +154,7 @@ struct call {
 
 struct init {
 	int in_fd, out_fd; /* the stream */
-	int bulk_fd;       /* the pipe beside it; -1 = none */
-	bool is_bulk_wide;
+	int pass_fd;       /* of pipes, beside it; -1 = none */
 	bool is_stdio;
 	struct confine_early early; /* what was begun before the lock came */
 	int signal_fd, wake_fd, scope_fd;
@@ -216,10 +215,11 @@ void call_close(struct call *call);
 /* NULL when it is no call's. */
 struct call *call_of_supervisor(const struct init *init, pid_t pid);
 
+/* pipes.c: those that SPAWN speaks of. NULL, or why they are not the call's. */
+const char *pipes_take(const struct init *init, struct call *call, uint32_t flags);
+
 /* output.c */
 void output_read(struct init *init, struct call *call, int which);
-/* No call is left: the pipe beside the stream gives back what it was made to hold. */
-void output_rest(struct init *init);
 /* What is there now is to be sent before the next end. */
 void output_begin_drain(struct call *call);
 /* Sends what is owed and fits. True when nothing is owed any more. */

@@ -110,7 +110,7 @@ main(int argc, char **argv)
 	}
 	if (!claim(init.in_fd) || (init.is_stdio && !claim(init.out_fd)))
 		return usage();
-	init.bulk_fd = !init.is_stdio && claim(RUNNER_BULK_FD) ? RUNNER_BULK_FD : -1;
+	init.pass_fd = !init.is_stdio && claim(RUNNER_PASS_FD) ? RUNNER_PASS_FD : -1;
 	/* The launcher's own child has done it before it became us: backends/local/child.c. */
 	settle_signals(early != 0);
 	confine_begin(early, &init.early);

@@ -26,32 +26,20 @@ enum {
 	PIPE_SIZE = 65536, /* as it is made: pipe(7) */
 	PIPE_SIZE_FLOOD = 16 * PIPE_SIZE,
 	CHUNK = 3 * PIPE_SIZE,
-	FLOOD = PIPE_SIZE, /* so much waits where a writer is faster than its reader */
 };
 
 /* A writer that fills its pipe waits for us at every turn: a larger one lets it go on meanwhile.
  * Where the user's pages for pipes are used up (fs.pipe-user-pages-soft) it stays as it is. */
 static void
-widen(struct init *init, struct call *call, int which)
+widen(struct call *call, int which)
 {
 	if (is_terminal(call) || call->is_wide[which])
 		return;
 	call->is_wide[which] = true;
 	fcntl(call->out_fd[which], F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
-	if (init->bulk_fd >= 0 && !init->is_bulk_wide)
-		fcntl(init->bulk_fd, F_SETPIPE_SZ, PIPE_SIZE_FLOOD);
-	init->is_bulk_wide = true;
 }
 
-void
-output_rest(struct init *init)
-{
-	/* Not while the host has something to read there. */
-	if (init->is_bulk_wide && init->bulk_fd >= 0 && fcntl(init->bulk_fd, F_SETPIPE_SZ, 1) >= 0)
-		init->is_bulk_wide = false;
-}
-
-/* A number of bytes of one of the call's streams, 0 for its input: BULK, WINDOW_ADD. */
+/* A number of bytes of one of the call's streams, 0 for its input. */
 static void
 put_count(struct init *init, const struct call *call, enum runner_type type, int stream, uint32_t n)
 {
@@ -60,30 +48,6 @@ put_count(struct init *init, const struct call *call, enum runner_type type, int
 		(unsigned char)(n >> 24 & 0xff) };
 
 	runner_frame_put(&init->out, type, call->channel, payload, sizeof(payload));
-}
-
-/* The pages of a flood go on as they are. 0: there is none, or the pipe has no room for it now, or
- * this is not the kernel for it. */
-static size_t
-splice_output(struct init *init, struct call *call, int which)
-{
-	int held;
-
-	if (init->bulk_fd < 0 || is_terminal(call) || call->out_window[which] < FLOOD ||
-	    ioctl(call->out_fd[which], FIONREAD, &held) != 0 || held < FLOOD)
-		return 0;
-	widen(init, call, which);
-	const size_t most = call->out_window[which] < RUNNER_BULK_MAX ? call->out_window[which]
-								      : (size_t)RUNNER_BULK_MAX;
-	const ssize_t n =
-	    splice(call->out_fd[which], NULL, init->bulk_fd, NULL, most, SPLICE_F_NONBLOCK);
-	if (n <= 0)
-		return 0;
-	const bool has_turn = init->out.len == 0;
-	put_count(init, call, RUNNER_BULK, which + 1, (uint32_t)n);
-	if (has_turn)
-		init_write(init);
-	return (size_t)n;
 }
 
 static void
@@ -125,16 +89,11 @@ take(struct init *init, struct call *call, int which)
 	/* Of the pipe's pages as they lie: a copy to another place in a page takes twice as long.
 	 */
 	static alignas(PAGE) char chunk[CHUNK];
-	ssize_t n = (ssize_t)splice_output(init, call, which);
-
-	if (n > 0) {
-		count(call, which, (size_t)n);
-		return n;
-	}
 	size_t want = sizeof(chunk);
+
 	if (want > call->out_window[which])
 		want = call->out_window[which];
-	n = read(call->out_fd[which], chunk, want);
+	ssize_t n = read(call->out_fd[which], chunk, want);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -1;
 	if (n <= 0) {
@@ -143,7 +102,7 @@ take(struct init *init, struct call *call, int which)
 		return 0;
 	}
 	if (n == PIPE_SIZE)
-		widen(init, call, which);
+		widen(call, which);
 	put_output(init, call, which, chunk, (size_t)n);
 	count(call, which, (size_t)n);
 	return n;

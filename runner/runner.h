@@ -14,7 +14,6 @@
  *				STARTED		exec succeeded
  *	STDIN, STDIN_EOF, SIGNAL, RESIZE, KILL
  *				OUT		stdout or stderr, within the window
- *				BULK		the same, of which the bytes are in a pipe
  *	WINDOW_ADD				more credit for OUT
  *				WINDOW_ADD	more credit for STDIN
  *				STATE*, EXIT	how, status, usage, was state kept
@@ -44,12 +43,13 @@
  * control frames or other calls. What a command had written when it ended is sent before EXIT, so
  * EXIT waits for the window that this needs.
  *
- * Bulk: the native sandbox has a pipe beside the stream, RUNNER_BULK_FD. Of output that floods its
- * pages go from the command's pipe into this one without being copied (splice(2)), and BULK says
- * how many bytes of which stream are there. They are there before the frame is sent, and frames are
- * in order, so the host reads just so many when it meets the frame, and all of them by one read(2)
- * after the other that asks for all that is left: a command can have its pages be packets (O_DIRECT
- *in pipe(2)), of which a shorter read drops the rest. Elsewhere there is only OUT.
+ * Pipes: beside the native sandbox's stream lies a socket of messages, RUNNER_PASS_FD. Of a call
+ *with PIPES it has brought, before SPAWN, one message: the number of the channel (u32) and the
+ *writing ends of the pipes that are to be stdout and stderr (with MERGED of the one that is both).
+ *The host reads them itself, so that a flood is copied once and the runner has no part in it; there
+ *is no OUT then, and EXIT says that the command has ended, whatever the pipes still hold. The
+ *reading ends never leave the host, so that nothing inside can make a read of them wait. Elsewhere,
+ *and where the pipes cannot be made or handed over, output comes as OUT.
  *
  * The tree of a call: with ALONE it is everything below pid 1 (one call, one sandbox, no other call
  * before or after). Otherwise each call has a supervisor of its own, a child subreaper that is not
@@ -83,18 +83,17 @@
 #define RUNNER_OWN_NETWORK "own-network" /* and a network namespace, which it makes */
 
 enum {
-	RUNNER_VERSION = 3,
+	RUNNER_VERSION = 4,
 	RUNNER_CALLS_MAX = 64,
 	RUNNER_HEADER_SIZE = 12,
 	RUNNER_PAYLOAD_MAX = 256 * 1024,
 	RUNNER_NOISE_MAX = 64 * 1024,
 	RUNNER_WINDOW = 1024 * 1024,
-	RUNNER_STREAM_FD = 3,         /* native sandbox */
-	RUNNER_BULK_MAX = 128 * 1024, /* bytes of one BULK */
-	RUNNER_BULK_FD = 4,           /* native sandbox: a pipe that output is spliced into */
-	RUNNER_GRACE_MS = 2000,       /* between TERM and KILL */
-	RUNNER_STATE_TEXT_FD = 98,    /* BASH_ENV names it: the text of the STATE frames */
-	RUNNER_STATE_FD = 99,         /* the shell writes its state there */
+	RUNNER_STREAM_FD = 3,      /* native sandbox */
+	RUNNER_PASS_FD = 4,        /* native sandbox: SOCK_SEQPACKET, see Pipes */
+	RUNNER_GRACE_MS = 2000,    /* between TERM and KILL */
+	RUNNER_STATE_TEXT_FD = 98, /* BASH_ENV names it: the text of the STATE frames */
+	RUNNER_STATE_FD = 99,      /* the shell writes its state there */
 	RUNNER_STATE_MAX = 1024 * 1024,
 };
 
@@ -122,7 +121,6 @@ enum runner_type {
 	RUNNER_PING,    /* at most 8 bytes */
 	RUNNER_PONG,    /* the same */
 	RUNNER_GOODBYE, /* empty */
-	RUNNER_BULK,    /* u8 1 stdout or 2 stderr, u32 bytes */
 	RUNNER_TYPE_MAX
 };
 
@@ -162,6 +160,7 @@ enum runner_spawn_flags {
 	 * where HELLO says that the kernel has it (RUNNER_FEATURE_SCOPES); else it is not applied.
 	 * Needs no_new_privs: without it this is a control that cannot be applied. */
 	RUNNER_SPAWN_SCOPED = 1 << 7,
+	RUNNER_SPAWN_PIPES = 1 << 8, /* stdout and stderr came over RUNNER_PASS_FD */
 };
 
 /* HELLO: what is there. For the runner's own use and for whoever looks at the stream: the host
@@ -235,6 +234,8 @@ int runner_error_get(const struct runner_frame *frame, struct runner_error *ret_
     struct hl_err *err) HL_MUST_CHECK;
 /* Fails (sticky in out) when the call is larger than a frame may be. */
 void runner_spawn_put(struct hl_buf *out, uint32_t channel, const struct runner_spawn *spawn);
+/* Says PIPES in a frame that is nothing but a SPAWN: whether they go over is known last. */
+void runner_spawn_has_pipes(struct hl_buf *frame);
 int runner_spawn_get(const struct runner_frame *frame, struct runner_spawn *ret_spawn,
     struct hl_err *err) HL_MUST_CHECK;
 /* What a runner takes: whoever sends another one has ended the sandbox. */

@@ -220,6 +220,7 @@ call_open(struct session *session, struct session_call *call, const struct runne
     const struct hl_buf *state_text, struct hl_err *err)
 {
 	struct hl_buf frame HL_AUTO(hl_buf_done_secret) = { 0 };
+	int theirs[2];
 
 	if (session->phase >= SESSION_ENDING)
 		return hl_err_set(err, HLB_12, "the session is closed");
@@ -240,19 +241,22 @@ call_open(struct session *session, struct session_call *call, const struct runne
 	/* Until the session is ready its own deadline counts. */
 	if (call_arm(call, session, call_start_patience(call, session), err) != 0)
 		return -1;
+	session->channels[number] = (struct channel){ .state = CHANNEL_SPAWNED,
+		.call = call,
+		.credit = { RUNNER_WINDOW, RUNNER_WINDOW } };
+	/* The last that can fail, and no fault: nothing is sent of a call that is not made. */
+	if (pipes_open(session, number, spawn->flags, theirs) &&
+	    pipes_pass(session, number, theirs))
+		runner_spawn_has_pipes(&frame);
 	put_state_text(session, number, state_text);
 	hl_buf_put(&session->out, frame.data, frame.len);
 	session->last_channel = number;
 	call->session = session;
 	call->channel = number;
-	call->result.id = ++session->last_id;
+	call->result.id = session->channels[number].id = ++session->last_id;
 	call->begin_ms = hl_now_mono_ms();
 	call->stdin_credit = RUNNER_WINDOW;
 	call->takes_stdin = (spawn->flags & RUNNER_SPAWN_STDIN) != 0;
-	session->channels[number] = (struct channel){ .state = CHANNEL_SPAWNED,
-		.call = call,
-		.id = call->result.id,
-		.credit = { RUNNER_WINDOW, RUNNER_WINDOW } };
 	session_flush(session);
 	return 0;
 }

@@ -106,7 +106,7 @@ on_deadline(void *context, uint32_t events)
 	if (call->killed != 0)
 		session_fail(session, HLB_07,
 		    "the sandbox did not end a command when it was told to");
-	else if (session->channels[call->channel].state == CHANNEL_RUNNING)
+	else if (session->channels[call->channel].state >= CHANNEL_RUNNING)
 		call_send_kill(call, RUNNER_TIMED_OUT);
 	else if (session->phase >= SESSION_READY)
 		fail_start(call, session);

@@ -24,6 +24,11 @@ channel_return_credit(struct session *session, struct channel *channel, int stre
 {
 	struct hl_buf payload;
 
+	if (channel->has_pipes) {
+		channel->credit[stream - 1] += bytes;
+		pipes_watch(channel);
+		return;
+	}
 	channel->returned[stream - 1] += bytes;
 	if (channel->returned[stream - 1] < SESSION_CREDIT_STEP)
 		return;
@@ -145,6 +150,7 @@ on_started(struct session *session, struct channel *channel, const struct runner
 	(void)session;
 	(void)frame;
 	channel->state = CHANNEL_RUNNING;
+	pipes_watch(channel);
 	call_started(channel->call);
 }
 
@@ -153,51 +159,13 @@ on_out(struct session *session, struct channel *channel, const struct runner_fra
 {
 	int stream = frame->payload_len > 0 ? frame->payload[0] : 0;
 
-	if (stream < 1 || stream > 2 || frame->payload_len - 1 > channel->credit[stream - 1]) {
+	if (channel->has_pipes || stream < 1 || stream > 2 ||
+	    frame->payload_len - 1 > channel->credit[stream - 1]) {
 		session_fail(session, HLB_01, "the runner sent output past its window");
 		return;
 	}
 	call_output(channel, session, stream, (const char *)frame->payload + 1,
 	    frame->payload_len - 1);
-}
-
-/* What the frame speaks of is in the pipe: a runner that says more than it put there is no runner.
- * Whoever hears of output may end the session, but reads of no other one meanwhile. */
-static void
-on_bulk(struct session *session, struct channel *channel, const struct runner_frame *frame)
-{
-	static char bytes[RUNNER_BULK_MAX];
-	const int pipe = session->config.sandbox->bulk;
-	struct hl_wire wire;
-
-	hl_wire_init(&wire, frame->payload, frame->payload_len);
-	const int stream = hl_wire_u8(&wire);
-	uint32_t left = hl_wire_u32(&wire);
-	if (!hl_wire_is_complete(&wire) || stream < 1 || stream > 2 || pipe <= STDERR_FILENO) {
-		malformed(session, "BULK");
-		return;
-	}
-	if (left > channel->credit[stream - 1] || left > sizeof(bytes)) {
-		session_fail(session, HLB_01, "the runner sent output past its window");
-		return;
-	}
-	while (left > 0 && session->phase != SESSION_CLOSED) {
-		ssize_t n = read(pipe, bytes, left);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno != EAGAIN) {
-			session_fail(session, HLB_07, "the command's output cannot be read: %s",
-			    strerror(errno));
-			return;
-		}
-		if (n <= 0) {
-			session_fail(session, HLB_01, "the runner sent less output than it said");
-			return;
-		}
-		left -= (uint32_t)n;
-		call_output(channel, session, stream, bytes, (uint32_t)n);
-		explicit_bzero(bytes, (size_t)n);
-	}
 }
 
 static void
@@ -246,6 +214,10 @@ on_exit(struct session *session, struct channel *channel, const struct runner_fr
 		session_fail(session, HLB_01, "the runner ended a command that it never started");
 		return;
 	}
+	if (was_started && channel->has_pipes) {
+		pipes_exit(channel, &ended);
+		return;
+	}
 	channel->state = CHANNEL_LEFT;
 	channel->call = NULL;
 	/* What the call's owner still holds back is not held against what it left running. */
@@ -253,12 +225,22 @@ on_exit(struct session *session, struct channel *channel, const struct runner_fr
 	call_exit(call, &ended);
 }
 
+void
+channel_free(struct session *session, struct channel *channel)
+{
+	pipes_close(channel);
+	*channel = (struct channel){ .state = CHANNEL_FREE };
+	session->is_over = session->is_alone;
+}
+
 static void
 on_closed(struct session *session, struct channel *channel, const struct runner_frame *frame)
 {
 	(void)frame;
-	*channel = (struct channel){ .state = CHANNEL_FREE };
-	session->is_over = session->is_alone;
+	if (channel->has_pipes)
+		pipes_closed(channel);
+	else
+		channel_free(session, channel);
 }
 
 /* A frame, the phase or the channel's states in which it may come, and what it does. */
@@ -277,11 +259,10 @@ static const struct frame_rule rules[] = {
 	{ RUNNER_PONG, false, SESSION_READY, SESSION_READY, on_pong },
 	{ RUNNER_STARTED, true, CHANNEL_SPAWNED, CHANNEL_SPAWNED, on_started },
 	{ RUNNER_OUT, true, CHANNEL_RUNNING, CHANNEL_LEFT, on_out },
-	{ RUNNER_BULK, true, CHANNEL_RUNNING, CHANNEL_LEFT, on_bulk },
 	{ RUNNER_WINDOW_ADD, true, CHANNEL_SPAWNED, CHANNEL_LEFT, on_window },
 	{ RUNNER_STATE, true, CHANNEL_RUNNING, CHANNEL_RUNNING, on_state },
 	{ RUNNER_EXIT, true, CHANNEL_SPAWNED, CHANNEL_RUNNING, on_exit },
-	{ RUNNER_CLOSED, true, CHANNEL_LEFT, CHANNEL_LEFT, on_closed },
+	{ RUNNER_CLOSED, true, CHANNEL_DRAINING, CHANNEL_LEFT, on_closed },
 };
 
 void

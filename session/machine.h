@@ -33,9 +33,21 @@ enum session_phase {
 
 enum channel_state {
 	CHANNEL_FREE,
-	CHANNEL_SPAWNED, /* STARTED or EXIT is awaited */
-	CHANNEL_RUNNING, /* EXIT is awaited */
-	CHANNEL_LEFT,    /* EXIT came; CLOSED is awaited */
+	CHANNEL_SPAWNED,  /* STARTED or EXIT is awaited */
+	CHANNEL_RUNNING,  /* EXIT is awaited */
+	CHANNEL_DRAINING, /* EXIT came, and what the command wrote before is still in its pipes */
+	CHANNEL_LEFT,     /* the call is over; CLOSED is awaited */
+};
+
+/* The reading end of a call's pipe. What was written before EXIT is part of the call. */
+struct pipe_end {
+	struct session *session;
+	unsigned channel;
+	int stream; /* 1 stdout, 2 stderr */
+	bool is_open, is_wide;
+	int fd;
+	struct hl_source *source; /* NULL: not started yet, or no credit */
+	uint32_t owed;            /* DRAINING, or at CLOSED: to be read before the end */
 };
 
 /* One per number; belongs to the runner's side until CLOSED, whatever becomes of the call. */
@@ -46,6 +58,10 @@ struct channel {
 	uint32_t credit[2];   /* what the runner may still send */
 	uint32_t returned[2]; /* used and not given back yet */
 	uint32_t held[2];     /* used, and for session_call_credit() to give back */
+	bool has_pipes;       /* output comes through them; the credit is for ourselves */
+	bool is_closed;       /* DRAINING: CLOSED came as well */
+	struct pipe_end pipes[2];
+	struct runner_exit ended; /* DRAINING; without a subject */
 };
 
 /* Where one stream of a call goes. */
@@ -135,6 +151,24 @@ void channel_return_credit(struct session *session, struct channel *channel, int
     uint32_t bytes);
 /* What session_call_credit() has not given back yet. */
 void channel_release_held(struct session *session, struct channel *channel);
+
+/* pipes.c: output that does not come through the stream */
+/* Makes the pipes of a call with these flags (enum runner_spawn_flags); theirs are the writing
+ * ends. False where output is to come as frames. */
+bool pipes_open(struct session *session, unsigned channel, uint32_t flags, int theirs[2]);
+/* Hands them over; false: they are closed, and output is to come as frames. */
+bool pipes_pass(struct session *session, unsigned channel, int theirs[2]);
+/* STARTED, credit: reads on. */
+void pipes_watch(struct channel *channel);
+/* EXIT: the call ends when what it wrote is read. */
+void pipes_exit(struct channel *channel, const struct runner_exit *ended);
+/* CLOSED: no process is left that could write. */
+void pipes_closed(struct channel *channel);
+/* The session's end: what is in them comes as output, without regard to credit. */
+void pipes_last(struct channel *channel);
+void pipes_close(struct channel *channel);
+/* frames.c: nothing of the channel is awaited any more. */
+void channel_free(struct session *session, struct channel *channel);
 
 /* deadline.c */
 int call_arm(struct session_call *call, struct session *session, uint64_t ms,

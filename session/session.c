@@ -41,6 +41,8 @@ destroy(struct session *session)
 {
 	hl_source_remove(session->stream);
 	hl_source_remove(session->deadline);
+	for (unsigned i = 1; i <= RUNNER_CALLS_MAX; i++)
+		pipes_close(&session->channels[i]);
 	hl_buf_done_secret(&session->out);
 	pairs_done(&session->base);
 	background_done(&session->background);
@@ -117,10 +119,15 @@ static void
 end_calls(struct session *session)
 {
 	for (unsigned i = 1; i <= RUNNER_CALLS_MAX; i++) {
-		struct session_call *call = session->channels[i].call;
-		session->channels[i].state = CHANNEL_FREE;
-		session->channels[i].call = NULL;
-		if (call != NULL)
+		struct channel *channel = &session->channels[i];
+		pipes_last(channel);
+		struct session_call *call = channel->call;
+		const struct runner_exit ended = channel->ended;
+		const bool has_ended = channel->state == CHANNEL_DRAINING;
+		*channel = (struct channel){ .state = CHANNEL_FREE };
+		if (call != NULL && has_ended)
+			call_exit(call, &ended);
+		else if (call != NULL)
 			call_abandon(call, &session->err);
 	}
 }

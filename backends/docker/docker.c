@@ -424,7 +424,7 @@ docker_start(const struct plan *plan, const struct lowered *lowered,
     const struct control_gaps *gaps, struct sandbox *ret_sandbox, struct hl_err *err)
 {
 	struct start_call call = { plan, lowered, gaps };
-	struct sandbox sandbox = { .stream = -1, .bulk = -1, .pidfd = -1 };
+	struct sandbox sandbox = { .stream = -1, .pass = -1, .pidfd = -1 };
 	struct docker_run *run = run_new(plan, err);
 
 	if (run == NULL)

@@ -125,17 +125,17 @@ step_caps(const struct child_plan *plan)
 	return 0;
 }
 
-/* 0-2 as they are, the stream as 3, the pipe beside it as 4, and nothing else past exec. */
+/* 0-2 as they are, the stream as 3, the socket beside it as 4, and nothing else past exec. */
 static long
 step_descriptors(const struct child_plan *plan)
 {
 	long status = HL_RAW3(SYS_dup3, plan->stream_fd, RUNNER_STREAM_FD, 0);
 	if (status < 0)
 		return status;
-	status = HL_RAW3(SYS_dup3, plan->bulk_fd, RUNNER_BULK_FD, 0);
+	status = HL_RAW3(SYS_dup3, plan->pass_fd, RUNNER_PASS_FD, 0);
 	if (status < 0)
 		return status;
-	return HL_RAW3(SYS_close_range, RUNNER_BULK_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	return HL_RAW3(SYS_close_range, RUNNER_PASS_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
 static long

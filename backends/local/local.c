@@ -299,7 +299,9 @@ fill_sandbox(const struct plan *plan, struct backend_early *own, struct sandbox 
 	hl_buf_init(&own->lock, RUNNER_PAYLOAD_MAX);
 	snprintf(text, sizeof(text), "%d", (int)starter_pid(own->starter));
 	sandbox->id = strdup(text);
-	sandbox->stream = starter_take_ends(own->starter, &sandbox->bulk);
+	sandbox->stream = starter_take_ends(own->starter, &sandbox->pass);
+	sandbox->uid = plan->uid;
+	sandbox->gid = plan->gid;
 	sandbox->pidfd = fcntl(starter_pidfd(own->starter), F_DUPFD_CLOEXEC, 3);
 	sandbox->limits_applied = groups_applied(&own->groups);
 	if (sandbox->pidfd < 0)
@@ -365,7 +367,7 @@ backend_start(const struct plan *plan, const struct lowered *lowered,
 {
 	struct hl_err ignored = { 0 };
 	struct sandbox sandbox = { .stream = -1,
-		.bulk = -1,
+		.pass = -1,
 		.pidfd = -1,
 		.is_stdio_inherited = true };
 	struct backend_early *own = plan->early != NULL ? plan->early : new_early();

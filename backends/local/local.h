@@ -113,8 +113,8 @@ struct child_plan {
 	char uid_map[48], gid_map[48];
 	size_t uid_map_len, gid_map_len;
 	int stream_fd;        /* becomes RUNNER_STREAM_FD; never that number before */
-	int bulk_fd;          /* becomes RUNNER_BULK_FD; above it before */
-	int runner_fd;        /* above RUNNER_BULK_FD */
+	int pass_fd;          /* becomes RUNNER_PASS_FD; above it before */
+	int runner_fd;        /* above RUNNER_PASS_FD */
 	const char *argument; /* of the runner: what it may begin with; NULL = nothing */
 
 	/* Written by the child. */
@@ -144,7 +144,7 @@ int starter_wait(struct starter *starter, struct hl_err *err) HL_MUST_CHECK;
 pid_t starter_pid(const struct starter *starter);
 int starter_pidfd(const struct starter *starter);
 int starter_stream(const struct starter *starter);
-int starter_take_ends(struct starter *starter, int *ret_bulk);
+int starter_take_ends(struct starter *starter, int *ret_pass);
 enum starter_world starter_world(const struct starter *starter);
 /* Ends the runner and everything in its namespaces, and waits for that end. Without namespaces the
  * runner ends what is left when its stream does, and is given the time: the caller closes it. */

@@ -45,7 +45,7 @@ struct starter {
 	const char *runner_path; /* NULL = the launcher's own copy */
 	uint64_t namespaces;
 	int stream, theirs, runner_fd;
-	int bulk, bulk_theirs; /* the pipe's reading and writing end */
+	int pass, pass_theirs; /* the socket beside it */
 	pthread_t thread;
 	sem_t has_started; /* or has failed to */
 	sem_t may_leave;
@@ -120,13 +120,13 @@ report_step(const struct child_plan *child, struct hl_err *err)
 	return -1;
 }
 
-/* Above the numbers that the child gives to the stream and the pipe beside it. */
+/* Above the numbers that the child gives to the stream and the socket beside it. */
 static int
 raise_fd(int fd)
 {
-	if (fd < 0 || fd > RUNNER_BULK_FD)
+	if (fd < 0 || fd > RUNNER_PASS_FD)
 		return fd;
-	int raised = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_BULK_FD + 1);
+	int raised = fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_PASS_FD + 1);
 	close(fd);
 	return raised;
 }
@@ -165,7 +165,7 @@ fill_child(struct starter *starter)
 	    (unsigned)getegid());
 	child->gid_map_len = (size_t)len;
 	child->stream_fd = starter->theirs;
-	child->bulk_fd = starter->bulk_theirs;
+	child->pass_fd = starter->pass_theirs;
 	child->runner_fd = starter->runner_fd;
 }
 
@@ -182,15 +182,12 @@ prepare(struct starter *starter)
 		return hl_err_sys(err, HLB_24, "cannot make a socket pair");
 	starter->stream = raise_fd(ends[0]);
 	starter->theirs = raise_fd(ends[1]);
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-		return hl_err_sys(err, HLB_24, "cannot make a pipe");
-	/* A page is enough until something floods: a pipe as it is made holds sixteen of those that
-	 * a user has for all pipes (pipe(7)), and idle sessions are many. */
-	(void)fcntl(ends[1], F_SETPIPE_SZ, 1);
-	starter->bulk = raise_fd(ends[0]);
-	starter->bulk_theirs = raise_fd(ends[1]);
-	if (starter->stream < 0 || starter->theirs < 0 || starter->bulk < 0 ||
-	    starter->bulk_theirs < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return hl_err_sys(err, HLB_24, "cannot make a socket pair");
+	starter->pass = raise_fd(ends[0]);
+	starter->pass_theirs = raise_fd(ends[1]);
+	if (starter->stream < 0 || starter->theirs < 0 || starter->pass < 0 ||
+	    starter->pass_theirs < 0)
 		return hl_err_sys(err, HLB_24, "cannot duplicate a descriptor");
 	fill_child(starter);
 	return 0;
@@ -265,7 +262,7 @@ starter_begin(const char *runner_path, enum starter_world world, struct starter 
 	if (starter == NULL)
 		return hl_err_oom(err);
 	starter->stream = starter->theirs = starter->runner_fd = starter->pidfd = -1;
-	starter->bulk = starter->bulk_theirs = -1;
+	starter->pass = starter->pass_theirs = -1;
 	starter->world = world;
 	starter->runner_path = runner_path;
 	starter->namespaces = namespaces_of(world);
@@ -293,7 +290,7 @@ wait_for_start(struct starter *starter)
 	/* Ours would keep the stream from ending with the runner. */
 	close(hl_take_fd(&starter->theirs));
 	close(hl_take_fd(&starter->runner_fd));
-	close(hl_take_fd(&starter->bulk_theirs));
+	close(hl_take_fd(&starter->pass_theirs));
 }
 
 int
@@ -334,9 +331,9 @@ starter_stream(const struct starter *starter)
 }
 
 int
-starter_take_ends(struct starter *starter, int *ret_bulk)
+starter_take_ends(struct starter *starter, int *ret_pass)
 {
-	*ret_bulk = hl_take_fd(&starter->bulk);
+	*ret_pass = hl_take_fd(&starter->pass);
 	return hl_take_fd(&starter->stream);
 }
 
@@ -392,8 +389,8 @@ starter_end(struct starter *starter)
 	}
 	hl_close_ptr(&starter->stream);
 	hl_close_ptr(&starter->theirs);
-	hl_close_ptr(&starter->bulk);
-	hl_close_ptr(&starter->bulk_theirs);
+	hl_close_ptr(&starter->pass);
+	hl_close_ptr(&starter->pass_theirs);
 	hl_close_ptr(&starter->runner_fd);
 	hl_close_ptr(&starter->pidfd);
 	sem_destroy(&starter->has_started);

@@ -218,20 +218,19 @@ become_user(uid_t uid, gid_t gid)
 }
 
 static void
-put_descriptors(unsigned flags, int in, int out)
+put_descriptors(unsigned flags, int stream, int pass)
 {
 	if ((flags & LAUNCH_STDIO) != 0) {
-		must(dup2(in, 0) == 0 && dup2(out, 1) == 1, "dup2");
+		must(dup2(stream, 0) == 0 && dup2(stream, 1) == 1, "dup2");
 		return;
 	}
 	if ((flags & LAUNCH_STDIN_DIR) != 0)
 		must(dup2(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0) == 0, "dup2");
 	if ((flags & LAUNCH_LEAK) != 0)
 		must(dup2(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 7) == 7, "dup2");
-	if (in == RUNNER_STREAM_FD)
-		must(fcntl(in, F_SETFD, 0) == 0, "fcntl");
-	else
-		must(dup2(in, RUNNER_STREAM_FD) == RUNNER_STREAM_FD, "dup2");
+	must(dup2(stream, RUNNER_STREAM_FD) == RUNNER_STREAM_FD, "dup2");
+	if (pass >= 0)
+		must(dup2(pass, RUNNER_PASS_FD) == RUNNER_PASS_FD, "dup2");
 }
 
 /* As on a kernel that does not know the call. */
@@ -265,7 +264,7 @@ argument_of(unsigned flags)
 }
 
 static void
-child(unsigned flags, int in, int out, const uid_t ids[2])
+child(unsigned flags, int stream, int pass, const uid_t ids[2])
 {
 	char path[PATH_MAX];
 	char *const argv[] = { (char[]){ "init" }, argument_of(flags), NULL };
@@ -278,8 +277,11 @@ child(unsigned flags, int in, int out, const uid_t ids[2])
 		become_user(ids[0], ids[1]);
 	/* Out of the way of the numbers that are given below. */
 	runner = fcntl(runner, F_DUPFD_CLOEXEC, 20);
-	must(runner >= 0, "fcntl");
-	put_descriptors(flags, in, out);
+	stream = fcntl(stream, F_DUPFD_CLOEXEC, 20);
+	must(runner >= 0 && stream >= 0, "fcntl");
+	if (pass >= 0)
+		pass = fcntl(pass, F_DUPFD_CLOEXEC, 20);
+	put_descriptors(flags, stream, pass);
 	if ((flags & LAUNCH_NO_LANDLOCK) != 0)
 		forget(SYS_landlock_create_ruleset);
 	if ((flags & LAUNCH_NO_MEMFD) != 0)
@@ -295,11 +297,13 @@ launch_start(struct launch *launch, unsigned flags)
 {
 	unsigned long namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 	const uid_t ids[2] = { geteuid(), getegid() };
-	int ends[2];
+	int ends[2], pass[2] = { -1, -1 };
 
 	memset(launch, 0, sizeof(*launch));
 	hl_buf_init(&launch->in, 4 * RUNNER_PAYLOAD_MAX);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	if ((flags & LAUNCH_PASS) != 0)
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pass), 0);
 	if (!launch_is_root())
 		namespaces |= CLONE_NEWUSER;
 	if ((flags & (LAUNCH_SHARE_NET | LAUNCH_OWN_NETWORK)) == 0)
@@ -309,8 +313,10 @@ launch_start(struct launch *launch, unsigned flags)
 	launch->pid = (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, 0);
 	assert_true(launch->pid >= 0);
 	if (launch->pid == 0)
-		child(flags, ends[1], ends[1], ids);
+		child(flags, ends[1], pass[1], ids);
 	close(ends[1]);
+	hl_close_ptr(&pass[1]);
+	launch->pass = pass[0];
 	launch->to = launch->from = ends[0];
 	launch->channel = 1;
 }
@@ -449,6 +455,7 @@ launch_end(struct launch *launch)
 
 	launch_send(launch, RUNNER_GOODBYE, NULL, 0);
 	close(launch->to);
+	hl_close_ptr(&launch->pass);
 	assert_int_equal(waitpid(launch->pid, &status, 0), launch->pid);
 	hl_buf_done(&launch->in);
 	return status;

@@ -23,6 +23,7 @@ enum launch_flags {
 	LAUNCH_NO_UNSHARE = 1 << 6,  /* so is unshare(2) */
 	LAUNCH_OWN_ROOT = 1 << 7,    /* "own-root": what every lock begins with is done before it */
 	LAUNCH_OWN_NETWORK = 1 << 8, /* "own-network": and a network namespace is made beside it */
+	LAUNCH_PASS = 1 << 9,        /* a socket for pipes beside the stream */
 };
 
 enum {
@@ -52,6 +53,7 @@ void launch_rule(struct launch_lock *lock, const char *path, uint32_t access);
 struct launch {
 	pid_t pid;
 	int to, from;     /* the stream */
+	int pass;         /* LAUNCH_PASS; -1 = none */
 	uint32_t channel; /* of what is sent; 1 at the start */
 	struct hl_buf in;
 	bool has_magic;

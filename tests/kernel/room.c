@@ -57,8 +57,12 @@ room_enter_with(struct room *room, const struct session_config *extra)
 	memset(room, 0, sizeof(*room));
 	config.is_scoped = true;
 	launch_lock_full(&lock);
-	launch_start(&room->launch, 0);
-	room->sandbox = (struct sandbox){ .stream = room->launch.to, .bulk = -1, .pidfd = -1 };
+	launch_start(&room->launch, LAUNCH_PASS);
+	room->sandbox = (struct sandbox){ .stream = room->launch.to,
+		.pass = room->launch.pass,
+		.uid = lock.confinement.uid,
+		.gid = lock.confinement.gid,
+		.pidfd = -1 };
 	hl_buf_init(&room->sandbox.lock, RUNNER_PAYLOAD_MAX);
 	assert_int_equal(confine_encode(&lock.confinement, &room->sandbox.lock, &err), 0);
 	hl_strv_init(&room->env, 16);

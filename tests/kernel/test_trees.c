@@ -163,6 +163,12 @@ test_kill_supervisor(void **state)
 	assert_int_equal(watch.calls[1].exit.signal, SIGKILL);
 	assert_true(hl_now_mono_ms() - before < 2000);
 	assert_int_equal(count_marked("lost"), 0);
+	/* also at its very first step, before the supervisor could say that there is one */
+	for (int i = 0; i < 20; i++) {
+		watch_run(&watch, 1, 0, "kill -KILL $PPID; while :; do :; done");
+		assert_true(watch.calls[1].has_started);
+		assert_int_equal(watch.calls[1].exit.how, RUNNER_SIGNALED);
+	}
 	/* what it left after its end, with no supervisor, as well */
 	watch_spawn(&watch, 1, RUNNER_SPAWN_LEAVE,
 	    "(setsid sh -c 'sleep 0.2; kill -KILL '$PPID'; sleep 60; : left' &) ; exit 3");

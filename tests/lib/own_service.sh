@@ -9,6 +9,8 @@
 #	begin; end_both_killed GC...	the launcher and the helper; GC is the command that tidies
 # shellcheck shell=bash
 
+launcher=
+
 end_told()
 {
 	like "while it runs there is its service (sibling)" "$(services)" '^[0-9]+'

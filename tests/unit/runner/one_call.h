@@ -15,7 +15,7 @@ call_begin(uint32_t channel)
 {
 	init = (struct init){ .in_fd = -1,
 		.out_fd = -1,
-		.bulk_fd = -1,
+		.pass_fd = -1,
 		.wake_fd = -1,
 		.calls = &call };
 	hl_buf_init(&init.out, 4 * RUNNER_PAYLOAD_MAX);

@@ -208,7 +208,9 @@ struct bad_spawn {
 };
 
 static const struct bad_spawn bad_spawns[] = {
-	{ 1 << 8, 022, 0, "/", "a", "A=1", 0, 0 }, /* unknown flag */
+	{ 1 << 9, 022, 0, "/", "a", "A=1", 0, 0 }, /* unknown flag */
+	{ RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_PIPES, 022, 0, "/", "a", "A=1", 0, 0 },
+	{ RUNNER_SPAWN_PTY | RUNNER_SPAWN_PIPES, 022, 0, "/", "a", "A=1", 0, 0 },
 	{ RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_STDIN, 022, 0, "/", "a", "A=1", 0, 0 },
 	{ RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_MERGED, 022, 0, "/", "a", "A=1", 0, 0 },
 	{ RUNNER_SPAWN_INHERIT | RUNNER_SPAWN_PTY, 022, 0, "/", "a", "A=1", 0, 0 },

@@ -89,63 +89,6 @@ test_output(void **state)
 	assert_int_equal(init.out.len, 0);
 }
 
-/* A flood goes into the pipe beside the stream as long as that has room, and a frame says how much;
- * what does not fit, and what is little, goes in frames. All of it in order. */
-static void
-test_flood(void **state)
-{
-	enum {
-		PIPE = 65536
-	};
-	static char written[PIPE], seen[2 * PIPE + 3];
-	unsigned kinds[2] = { 0 };
-	size_t len = 0, in_pipe = 0;
-
-	(void)state;
-	HL_AUTO_FD int theirs = open_pipe(&call.out_fd[0], 0);
-	HL_AUTO_FD int bulk = open_pipe(&init.bulk_fd, 1);
-	HL_AUTO_FD int host = open_pipe(&init.out_fd, 1);
-	while (write(init.out_fd, written, sizeof(written)) > 0)
-		; /* it takes nothing now */
-	assert_true(host >= 0);
-	init.is_bulk_wide = true; /* as where a user's pages are used up */
-	for (int round = 0; round < 2; round++) {
-		memset(written, 'a' + round, sizeof(written));
-		assert_int_equal(write(theirs, written, sizeof(written)), PIPE);
-		output_read(&init, &call, 0);
-	}
-	assert_int_equal(write(theirs, "end", 3), 3);
-	output_read(&init, &call, 0);
-	while (init.out.len > 0) {
-		struct runner_frame frame = next_frame();
-		const unsigned char *bytes = frame.payload + 1;
-		size_t n = frame.payload_len - 1;
-		assert_int_equal(frame.channel, 9);
-		assert_int_equal(frame.payload[0], 1);
-		bool is_bulk = frame.type == RUNNER_BULK;
-		if (is_bulk) {
-			assert_int_equal(n, 4);
-			n = (size_t)bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16;
-			assert_int_equal(hl_read_full(bulk, seen + len, n), (ssize_t)n);
-			in_pipe += n;
-		} else {
-			assert_int_equal(frame.type, RUNNER_OUT);
-			memcpy(seen + len, bytes, n);
-		}
-		kinds[is_bulk]++;
-		len += n;
-	}
-	assert_int_equal(len, 2 * PIPE + 3);
-	assert_true(kinds[0] > 0 && kinds[1] > 0);
-	assert_true(in_pipe >= PIPE);
-	assert_int_equal(call.out_window[0], RUNNER_WINDOW - len);
-	for (size_t i = 0; i < 2 * PIPE; i++)
-		assert_int_equal(seen[i], i < PIPE ? 'a' : 'b');
-	assert_memory_equal(seen + 2 * PIPE, "end", 3);
-	close(hl_take_fd(&init.bulk_fd));
-	close(hl_take_fd(&init.out_fd));
-}
-
 /* Of what is sent at once the stream may take any part: the rest waits, and no byte is lost. */
 static void
 test_part_of_a_frame_is_taken(void **state)
@@ -274,7 +217,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_output, begin, end),
-		cmocka_unit_test_setup_teardown(test_flood, begin, end),
 		cmocka_unit_test_setup_teardown(test_part_of_a_frame_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(test_drain, begin, end),
 		cmocka_unit_test_setup_teardown(test_input, begin, end),

@@ -137,7 +137,7 @@ open_stage(struct stage *stage)
 	hl_buf_init(&stage->out, 1U << 20);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	stage->far = ends[1];
-	stage->sandbox = (struct sandbox){ .stream = ends[0], .bulk = -1, .pidfd = -1 };
+	stage->sandbox = (struct sandbox){ .stream = ends[0], .pass = -1, .pidfd = -1 };
 	hl_buf_init(&stage->sandbox.lock, 64);
 	assert_int_equal(hl_loop_new(&stage->loop, &err), 0);
 	config.loop = stage->loop;

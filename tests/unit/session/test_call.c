@@ -205,8 +205,7 @@ test_hostile_runner_is_hlb_01(void **state)
 		{ RUNNER_OUT, 65, "\1x", 2 },
 		{ RUNNER_OUT, 1, "\3x", 2 },
 		{ RUNNER_OUT, 1, "", 0 },
-		{ RUNNER_BULK, 1, "\1\1\0\0\0", 5 }, /* without a pipe */
-		{ RUNNER_STATE, 1, "x", 1 },         /* of a call without */
+		{ RUNNER_STATE, 1, "x", 1 }, /* of a call without */
 		{ RUNNER_WINDOW_ADD, 1, "\0\1\0\0\0", 5 },
 		{ RUNNER_WINDOW_ADD, 1, "\1\0\0\0\0", 5 },
 		{ RUNNER_WINDOW_ADD, 1, "\0", 1 },
@@ -233,69 +232,6 @@ test_hostile_runner_is_hlb_01(void **state)
 		assert_int_equal(stage.ended[0]->how, RUNNER_BACKEND_ERROR);
 		assert_int_equal(stage.ended[0]->err.code, HLB_01);
 		close_stage(&stage);
-	}
-}
-
-static void
-give_pipe(struct stage *stage, int ends[2])
-{
-	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-	stage->sandbox.bulk = ends[0];
-}
-
-static void
-test_what_is_in_the_pipe_is_output_in_its_turn(void **state)
-{
-	struct stage stage;
-	int ends[2];
-
-	(void)state;
-	open_stage(&stage);
-	give_pipe(&stage, ends);
-	start(&stage, 0, 0);
-	start(&stage, 1, 0);
-	assert_int_equal(write(ends[1], "twofour!", 8), 8);
-	say(&stage, RUNNER_OUT, 1, "\1one", 4);
-	say(&stage, RUNNER_BULK, 1, "\1\3\0\0\0", 5);
-	say(&stage, RUNNER_OUT, 1, "\1three", 6);
-	say(&stage, RUNNER_BULK, 2, "\2\5\0\0\0", 5);
-	say_exit(&stage, 1, &fine);
-	turn(&stage);
-	assert_false(stage.is_closed);
-	assert_string_equal(stage.out.data, "0.1:one0.1:two0.1:three1.2:four!");
-	assert_string_equal(stage.ended[0]->out.head.data, "onetwothree");
-	close_stage(&stage);
-	close(ends[0]);
-	close(ends[1]);
-}
-
-/* More than is there, than the window lets through, of no stream, cut short. */
-static void
-test_a_lie_about_the_pipe_is_hlb_01(void **state)
-{
-	static const struct {
-		const char *payload;
-		size_t len;
-	} lies[] = { { "\1\4\0\0\0", 5 }, { "\1\1\0\x10\0", 5 }, { "\1\xff\xff\xff\xff", 5 },
-		{ "\0\1\0\0\0", 5 }, { "\3\1\0\0\0", 5 }, { "\1\1\0\0", 4 },
-		{ "\1\1\0\0\0\0", 6 } };
-
-	(void)state;
-	for (size_t i = 0; i < HL_ARRAY_SIZE(lies); i++) {
-		struct stage stage;
-		int ends[2];
-		open_stage(&stage);
-		give_pipe(&stage, ends);
-		start(&stage, 0, 0);
-		assert_int_equal(write(ends[1], "abc", 3), 3);
-		say(&stage, RUNNER_BULK, 1, lies[i].payload, lies[i].len);
-		turn(&stage);
-		if (!stage.is_closed || stage.closed.code != HLB_01)
-			fail_msg("lie %zu was believed", i);
-		assert_int_equal(stage.ended[0]->how, RUNNER_BACKEND_ERROR);
-		close_stage(&stage);
-		close(ends[0]);
-		close(ends[1]);
 	}
 }
 
@@ -470,8 +406,6 @@ main(void)
 		cmocka_unit_test(test_call_without_a_window),
 		cmocka_unit_test(test_exit_gives_held_credit_back),
 		cmocka_unit_test(test_hostile_runner_is_hlb_01),
-		cmocka_unit_test(test_what_is_in_the_pipe_is_output_in_its_turn),
-		cmocka_unit_test(test_a_lie_about_the_pipe_is_hlb_01),
 		cmocka_unit_test(test_a_signal_for_the_end_asks_the_runner),
 		cmocka_unit_test(test_an_end_without_a_beginning_is_hlb_01),
 		cmocka_unit_test(test_lost_sandbox_is_hlb_07),
