@@ -187,6 +187,18 @@ exec "$TMP/bin/real" create --no-such-option "\$@"
 Y
 fails "one whose create is refused" HLB-51 with_other -- true
 like "says the client's words" "$out" 'no-such-option'
+# As a packaged client does under a profile of its own.
+other 755 <<Y
+#!/bin/sh
+echo "\$*" >>"$TMP/asked"
+case " \$* " in *' --init '* | *no-new-privileges*) echo 'operation not permitted' >&2; exit 126 ;; esac
+exec "$TMP/bin/real" "\$@"
+Y
+: >"$TMP/asked"
+fails "U26 one that refuses no-new-privileges" HLB-51 with_other -- true
+is "U26 is asked once" "$(grep -c '^create ' "$TMP/asked")" 1
+is "U26 and never without it" "$(grep '^create ' "$TMP/asked" | grep -vc no-new-privileges)" 0
+is "U26 --init is not asked for: pid 1 is our runner" "$(grep -c -e ' --init ' "$TMP/asked")" 0
 other 755 <<Y
 #!/bin/sh
 [ "\$1" = start ] || exec "$TMP/bin/real" "\$@"
