@@ -190,6 +190,42 @@ is_tree_root(const struct making *making, const char *dir)
 	return fd < 0 && errno == ENOENT;
 }
 
+/* Whether errno says that this is not ours to do, or that there is nothing to hand down. */
+static bool
+is_not_ours(void)
+{
+	return errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT;
+}
+
+/* Lets the children of base have the controller, by letting those of every group above it have it.
+ * A service manager enables one at the top only when somebody needs it
+ * (systemd.resource-control(5)), and may take it away when nobody seems to: not while a group below
+ * has it in its own cgroup.subtree_control (EBUSY), as the directory of all launchers will. The
+ * groups above have children with processes, ours among them, and so none of their own where a
+ * manager keeps order; where none does, the kernel refuses (EBUSY). */
+static int
+hand_down_to(const struct making *making, const char *base)
+{
+	char dir[CGROUP_PATH_MAX];
+	size_t len = strlen(making->place.root);
+
+	if (has_controller(making, base, "cgroup.subtree_control"))
+		return 0;
+	for (;;) {
+		memcpy(dir, base, len);
+		dir[len] = '\0';
+		if (!has_controller(making, dir, "cgroup.controllers")) {
+			errno = ENOENT;
+			return -1;
+		}
+		if (hand_down(making, dir) != 0)
+			return -1;
+		if (base[len] == '\0')
+			return 0;
+		len += 1 + strcspn(base + len + 1, "/");
+	}
+}
+
 /* v2: our own group where that is the root of the tree, else the one above it. Ours has processes,
  * us among them. For memory the kernel refuses then to hand a controller down; for pids and cpu it
  * does it, but makes ours the head of a threaded subtree, in which no group below can be entered by
@@ -201,11 +237,6 @@ choose_base(struct making *making)
 
 	if (!making->place.is_v2)
 		return 0;
-	if (!has_controller(making, own, "cgroup.controllers")) {
-		snprintf(making->reason, REASON_SIZE,
-		    "cgroup controller '%s' is not delegated to this process", making->controller);
-		return -1;
-	}
 	if (!is_tree_root(making, own)) {
 		char *slash = strrchr(own, '/');
 		if (strcmp(own, making->place.root) == 0 || slash == NULL) {
@@ -217,10 +248,15 @@ choose_base(struct making *making)
 		}
 		*slash = '\0';
 	}
-	if (hand_down(making, own) == 0)
+	if (hand_down_to(making, own) == 0)
 		return 0;
-	snprintf(making->reason, REASON_SIZE, "cgroup controller '%s' cannot be handed down: %s",
-	    making->controller, strerror(errno));
+	if (is_not_ours())
+		snprintf(making->reason, REASON_SIZE,
+		    "cgroup controller '%s' is not delegated to this process", making->controller);
+	else
+		snprintf(making->reason, REASON_SIZE,
+		    "cgroup controller '%s' cannot be handed down: %s", making->controller,
+		    strerror(errno));
 	return -1;
 }
 

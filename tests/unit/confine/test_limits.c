@@ -162,6 +162,98 @@ v2_without_the_controller_names_it(void **state)
 	confine_cgroup_done(&cgroup);
 }
 
+static const struct confine_limits one_cpu = { .has_cpus = true, .cpus = 1000 };
+
+/* This process is in /team/me, which has processes, and nobody above it has handed cpu down. */
+static void
+nobody_needs_cpu(const struct tree *tree, char top[160], char base[160], char own[160])
+{
+	snprintf(top, 160, "%s/cg", tree->top);
+	snprintf(base, 160, "%s/cg/team", tree->top);
+	snprintf(own, 160, "%s/cg/team/me", tree->top);
+	put(own, "cgroup.type", "domain\n");
+	put(own, "cgroup.controllers", "memory pids\n");
+	put(base, "cgroup.subtree_control", "memory pids\n");
+	put(top, "cgroup.subtree_control", "memory pids\n");
+}
+
+/* systemd lets cpu down from the top only when a unit wants it: who may, does it here. */
+static void
+v2_hands_a_controller_down_from_the_top(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	char top[160], base[160], own[160], text[64];
+
+	nobody_needs_cpu(tree, top, base, own);
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &one_cpu, "RUN9", &cgroup, &err), 0);
+	assert_int_equal(cgroup.applied, 1 << CONFINE_LIMIT_CPUS);
+	get(top, "cgroup.subtree_control", text, sizeof(text));
+	assert_memory_equal(text, "+cpu", 4);
+	get(base, "cgroup.subtree_control", text, sizeof(text));
+	assert_memory_equal(text, "+cpu", 4);
+	get(own, "cgroup.subtree_control", text, sizeof(text));
+	assert_string_equal(text, "");
+	confine_cgroup_done(&cgroup);
+
+	/* Where the base has it, so have those above: nothing is written. */
+	put(base, "cgroup.subtree_control", "cpu memory pids\n");
+	put(top, "cgroup.subtree_control", "");
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &one_cpu, "RUN10", &cgroup, &err),
+	    0);
+	assert_int_equal(cgroup.applied, 1 << CONFINE_LIMIT_CPUS);
+	get(top, "cgroup.subtree_control", text, sizeof(text));
+	assert_string_equal(text, "");
+	confine_cgroup_done(&cgroup);
+}
+
+/* For others the cause is that nobody gave it to them, wherever on the way that is. */
+static void
+v2_that_cannot_be_handed_down_is_told(void **state)
+{
+	struct tree *tree = *state;
+	struct confine_cgroup cgroup;
+	struct hl_err err;
+	char top[160], base[160], own[160], file[200];
+	const uid_t uid = geteuid();
+
+	nobody_needs_cpu(tree, top, base, own);
+	/* Root may write all: be somebody else. */
+	assert_int_equal(chmod(tree->top, 0755), 0);
+	for (int i = 0; i < 2; i++) {
+		snprintf(file, sizeof(file), "%s/cgroup.subtree_control", i == 0 ? top : base);
+		assert_int_equal(chmod(file, 0444), 0);
+		assert_int_equal(uid == 0 ? seteuid(65534) : 0, 0);
+		assert_int_equal(confine_cgroup_create_at(&tree->host, &one_cpu, "RUN11", &cgroup,
+				     &err),
+		    0);
+		assert_int_equal(seteuid(uid), 0);
+		assert_int_equal(cgroup.applied, 0);
+		assert_non_null(
+		    strstr(cgroup.missing[CONFINE_LIMIT_CPUS], "'cpu' is not delegated"));
+		confine_cgroup_done(&cgroup);
+		put(top, "cgroup.subtree_control", "cpu\n");
+	}
+	/* The top has none to hand down. */
+	put(top, "cgroup.subtree_control", "memory\n");
+	put(top, "cgroup.controllers", "memory pids\n");
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &one_cpu, "RUN12", &cgroup, &err),
+	    0);
+	assert_int_equal(cgroup.applied, 0);
+	assert_non_null(strstr(cgroup.missing[CONFINE_LIMIT_CPUS], "'cpu' is not delegated"));
+	confine_cgroup_done(&cgroup);
+	/* What is no question of rights is told as what it is. */
+	put(top, "cgroup.controllers", "cpu\n");
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(mkdir(file, 0755), 0);
+	assert_int_equal(confine_cgroup_create_at(&tree->host, &one_cpu, "RUN13", &cgroup, &err),
+	    0);
+	assert_int_equal(cgroup.applied, 0);
+	assert_non_null(strstr(cgroup.missing[CONFINE_LIMIT_CPUS], "cannot be handed down: Is a"));
+	confine_cgroup_done(&cgroup);
+}
+
 /* A group with processes in it that is not the root of the tree: the kernel would hand pids and cpu
  * down from it, and then let nobody enter what is below. Nothing is written there, and all limits
  * are in one group: a process can be in one only. */
@@ -561,6 +653,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(v2_applies_all_in_one_group, setup, teardown),
 		cmocka_unit_test_setup_teardown(v2_without_the_controller_names_it, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(v2_hands_a_controller_down_from_the_top, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(v2_that_cannot_be_handed_down_is_told, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(
 		    v2_uses_the_group_beside_ours_when_ours_has_processes, setup, teardown),
