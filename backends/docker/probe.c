@@ -124,10 +124,11 @@ cache_path(const struct plan *plan, const struct docker_opened *opened)
 	if (stat(plan->endpoint, &st) != 0 || here[strlen(here) - 1] == ':')
 		return NULL;
 	hl_buf_init(&key, KEY_MAX);
-	hl_buf_putf(&key, "4\n%s\n%s\n%s\n%ju %ju %jd.%09ld\n%s\n%s\n%d %d\n", here, plan->endpoint,
+	hl_buf_putf(&key, "5\n%s\n%s\n%s\n%ju %ju %jd.%09ld\n%s\n%s\n%d %d\n", here, plan->endpoint,
 	    plan->client != NULL ? plan->client : "", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
 	    (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec, opened->engine, opened->image_id,
 	    plan->is_rootless, docker_pids_by_nproc(plan));
+	docker_rootless_key(plan, &key);
 	for (size_t i = 0; i < HL_ARRAY_SIZE(probed); i++) {
 		const struct plan_number *number = &plan->limits[probed[i].limit];
 		if (number->has)

@@ -10,6 +10,7 @@
 
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <fcntl.h>
@@ -164,6 +165,27 @@ read_proc(const char *process, const char *name, struct hl_buf *text)
 	hl_buf_init(text, PROC_TEXT_MAX);
 	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	return fd >= 0 && hl_read_file(fd, text, path, HLB_53, &ignored) == 0;
+}
+
+/* One that is started here makes its groups beside its own, which is ours, or asks the account's
+ * service manager for one, which is there while the account is logged in. Nobody else may change
+ * either. */
+void
+docker_rootless_key(const struct plan *plan, struct hl_buf *key)
+{
+	HL_AUTO(hl_buf_done) struct hl_buf groups = { 0 };
+	struct stat st = { 0 };
+	char bus[64];
+
+	if (!plan->is_rootless || !plan->is_endpoint_program || !confine_groups_are_unified())
+		return;
+	const char *slash = read_proc("self", "cgroup", &groups) ? strrchr(groups.data, '/') : NULL;
+	if (slash != NULL)
+		hl_buf_put(key, groups.data, (size_t)(slash - groups.data));
+	snprintf(bus, sizeof(bus), "/run/user/%u/bus", geteuid());
+	if (stat(bus, &st) == 0)
+		hl_buf_putf(key, "\n%ju %ju %jd.%09ld\n", (uintmax_t)st.st_dev,
+		    (uintmax_t)st.st_ino, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 }
 
 enum is_seen {

@@ -12,6 +12,8 @@ bool docker_pids_by_nproc(const struct plan *plan);
 const char *docker_rootless_lacks(const struct plan *plan, enum plan_limit limit);
 /* What would give it the limit; NULL = nothing that is known. Static. */
 const char *docker_rootless_mend(const struct plan *plan, enum plan_limit limit);
+/* Adds to key what decides, beside the engine, which groups one gets that is started here. */
+void docker_rootless_key(const struct plan *plan, struct hl_buf *key);
 /* Why the engine cannot give the plan's network; NULL = it can. Static. */
 const char *docker_rootless_refuses(const struct plan *plan);
 /* What can be done where it cannot make the container, where that is known. */

@@ -14,6 +14,8 @@ fi
 . "$ROOT/tests/lib/static_root.sh"
 # shellcheck source=../lib/own_service.sh
 . "$ROOT/tests/lib/own_service.sh"
+# shellcheck source=../lib/groups.sh
+. "$ROOT/tests/lib/groups.sh"
 
 missing=
 for program in podman conmon runc newuidmap newgidmap busybox bash-static setpriv; do
@@ -31,7 +33,8 @@ account=hl-rootless-test uid=61327 lent=1500000000 lent_len=65536
 getent passwd "$uid" >/dev/null && fail "a number for an account" "$uid is somebody's"
 home=$TMP/account runtime=/run/user/$uid state=$TMP/account.state work=$TMP/account.work
 made=()
-trap 'rm -rf "$TMP"; [ ${#made[@]} = 0 ] || rm -f "${made[@]}"' EXIT
+a_group=hl-rootless-$$-$RANDOM
+trap 'groups_take "$a_group"; rm -rf "$TMP"; [ ${#made[@]} = 0 ] || rm -f "${made[@]}"' EXIT
 mkdir -p "$TMP/etc" /run/user
 mount --make-rshared / # as a service manager has it, for podman; of this namespace alone
 lend() { # LINE...: the ranges of all accounts
@@ -84,14 +87,16 @@ configure() { # DRIVER
 	chmod 700 "$home" "$state" "$runtime"
 }
 
-# me COMMAND...: as the account, as it would be after a login
+# me COMMAND...: as the account, as it would be after a login; in the group that is given to it, where one is
 me_exec() {
 	cd "$work" || exit 1
+	[ -z "$given" ] || groups_enter "$given" || exit 99
 	exec setpriv --reuid="$uid" --regid="$uid" --init-groups --inh-caps=-all env -i PATH="$PATH" \
 		HOME="$home" XDG_RUNTIME_DIR="$runtime" HERMES_LAUNCH_STATE="$state" ${engine:+CONTAINER_HOST=$engine} "$@"
 }
 me() { (me_exec "$@"); }
 engine=
+given=
 cli() { me podman "$@"; }
 image() {
 	local root=$TMP/root
@@ -213,19 +218,32 @@ is "which it does not with a higher one (sibling)" \
 	"$(sed 's/pids: 20/pids: 60/' "$few" | policy more >/dev/null; me "$LAUNCH" -q --policy "$TMP/policy/more.yaml" -- sh -c "${many//15/25}")" fifteen
 memory=$(a_policy memory 'limits: {memory: 64MiB, cpus: 1}')
 without=$(a_policy without 'limits: {memory: 64MiB, cpus: 1}' 'degrade: {allow: [limits.memory, limits.cpus]}')
-if [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ] && me "$LAUNCH" -q --policy "$memory" -- true 2>/dev/null; then
-	is "U32 limits that the account's group gives" "$(me "$LAUNCH" -q --policy "$memory" -- cat /sys/fs/cgroup/memory.max)" 67108864
-else
-	status_is "U31 a limit that this engine does not have is refused" 125 me "$LAUNCH" --policy "$memory" -- echo begun
-	like "U31 with its code, and what is to be done" "$(tr '\n' ' ' <<<"$out")" \
-		'limits\.(memory|cpus) cannot be applied.*HLD-01.*(unified_cgroup_hierarchy|Delegate=).*endpoint.*degrade'
-	unlike "U31 nothing was started" "$out" '^begun'
+is_unified=false
+[ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ] || is_unified=true
+if $is_unified; then
+	# As a service manager gives one to a login session (Delegate=).
+	given=$a_group
+	if groups_give "$given" "$uid"; then pass "U32 the account is given a group"; else fail "U32 the account is given a group"; fi
+	status_is "U32 limits that this group gives" 0 me "$LAUNCH" -q --policy "$memory" --result limited -- cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max
+	is "U32 are the kernel's" "$out" $'67108864\n100000 100000'
+	like "U32 and told" "$(cat "$work/limited")" '"degraded":\[\],"limits_applied":\["limits.cpus","limits.memory"'
+	status_is "U32 memory ends at the limit" 137 me "$LAUNCH" --policy "$memory" -- sh -c 'exec tail /dev/zero'
+	like "U32 which is told" "$out" 'HLB-55'
+	cli system migrate >/dev/null 2>&1
+	given=
+fi
+# Whatever was possible in another group, here it is not.
+status_is "U31 a limit that this engine does not have is refused" 125 me "$LAUNCH" --policy "$memory" -- echo begun
+like "U31 with its code, and what is to be done" "$(tr '\n' ' ' <<<"$out")" \
+	"limits\.(memory|cpus) cannot be applied.*HLD-01.*$($is_unified && echo 'Delegate=' || echo unified_cgroup_hierarchy).*endpoint.*degrade"
+unlike "U31 nothing was started" "$out" '^begun'
+if ! $is_unified; then # without asking the engine
 	status_is "U31 explain says so before" 0 me "$LAUNCH" explain --policy "$memory" -- true
 	like "U31 in the place of the value" "$out" 'limits\.memory +engine +not applied here'
-	status_is "U31 a policy that can do without (sibling)" 0 me "$LAUNCH" --policy "$without" -- echo begun
-	like "U31 is told each time" "$out" 'degraded: limits.memory is not applied: .*HLD-01'
-	like "U31 and recorded" "$(me "$LAUNCH" audit show | grep degraded)" 'control=limits.memory'
 fi
+status_is "U31 a policy that can do without (sibling)" 0 me "$LAUNCH" --policy "$without" -- echo begun
+like "U31 is told each time" "$out" 'degraded: limits.memory is not applied: .*HLD-01'
+like "U31 and recorded" "$(me "$LAUNCH" audit show | grep degraded)" 'control=limits.memory'
 low() { (ulimit -n 300 && run -- sh -c 'ulimit -n'); }
 is "an account with low limits of its own: ours are no higher" "$(low)" 300
 status_is "the host's network is refused" 125 me "$LAUNCH" -q --policy "$(a_policy net 'level: open@1' 'network: {mode: host}' | xargs sed -i '3d;$!b' && echo "$TMP/policy/net.yaml")" -- true
@@ -330,7 +348,7 @@ out=$(me "$LAUNCH" doctor --policy "$base")
 like "doctor says what there is" "$out" "podman without root +ok +$lent_len ids are lent to '$account'"
 unlike "and needs nothing more" "$out" 'needed'
 out=$(me "$LAUNCH" doctor --policy "$memory")
-[ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ] ||
+$is_unified ||
 	like "and what a policy needs, with what mends it" "$(grep -A1 '^limits.memory' <<<"$out")" 'mend +boot with systemd.unified_cgroup_hierarchy=1'
 cli system migrate >/dev/null 2>&1
 lend "somebody-else:$lent:$lent_len"
