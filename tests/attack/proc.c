@@ -300,10 +300,13 @@ release_agent(void)
 	return try_open("/sys/fs/cgroup/memory/release_agent", O_WRONLY);
 }
 
+/* Of version 1, else of version 2. */
 static long
 cgroup_write(void)
 {
-	return try_open("/sys/fs/cgroup/pids/cgroup.procs", O_WRONLY);
+	long status = try_open("/sys/fs/cgroup/pids/cgroup.procs", O_WRONLY);
+
+	return status == -ENOENT ? try_open("/sys/fs/cgroup/cgroup.procs", O_WRONLY) : status;
 }
 
 static long
