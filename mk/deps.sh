@@ -21,6 +21,9 @@ client() # prints what is missing by program and not by package
 	# The client of the Model Context Protocol comes from npm; a node of another origin brings its own.
 	command -v node >/dev/null || echo nodejs
 	command -v npm >/dev/null || echo npm
+	# Where the kernel has AppArmor docker loads a profile, by a program that docker.io only recommends.
+	[ "$(cat /sys/module/apparmor/parameters/enabled 2>/dev/null)" != Y ] ||
+		[ -x /sbin/apparmor_parser ] || echo apparmor
 	return 0
 }
 
