@@ -176,7 +176,7 @@ as root "$LAUNCH" --policy "$token" -- \
 	sh -c 'printf %s "$GITLAB_TOKEN" >/tmp/t; sleep 12; cat /tmp/t; cat /proc/1/environ' \
 	>"$TMP/secret.out" 2>"$TMP/err" &
 pid=$!
-wait_until 10 docker_is_running || fail "U20 a container runs" "$(cat "$TMP/err")"
+wait_until 30 docker_is_running || fail "U20 a container runs" "$(cat "$TMP/err")"
 sleep 2
 for file in /proc/[0-9]*/cmdline; do
 	{ tr '\0' ' ' <"$file"; } 2>/dev/null
