@@ -186,6 +186,8 @@ bool confine_limit_is(enum confine_limit limit, const char *text, uint64_t wante
 /* What that user or group is one user namespace up, by the text of uid_map or gid_map. false: it is
  * not in it, or that is no such text. */
 bool confine_id_outside(const char *map, uint32_t id, uint32_t *ret_outside);
+/* That nobody of it is root one namespace up; false also of what is no such text. */
+bool confine_map_lacks_root(const char *map);
 
 /* ------------------------------------------------------------------------------------------------
  * Host half

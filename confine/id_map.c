@@ -32,6 +32,19 @@ next_number(const char **at, uint64_t *ret_number)
 	return hl_parse_u64(number, 0, UINT32_MAX, ret_number, &ignored) == 0;
 }
 
+/* Takes the next line of a map. */
+static bool
+next_row(const char **map, uint64_t row[FIELDS])
+{
+	for (size_t i = 0; i < FIELDS; i++)
+		if (!next_number(map, &row[i]))
+			return false;
+	if (**map != '\n' && **map != '\0')
+		return false;
+	*map += **map == '\n' ? 1 : 0;
+	return true;
+}
+
 bool
 confine_id_outside(const char *map, uint32_t id, uint32_t *ret_outside)
 {
@@ -39,12 +52,8 @@ confine_id_outside(const char *map, uint32_t id, uint32_t *ret_outside)
 
 	while (*map != '\0') {
 		uint64_t row[FIELDS];
-		for (size_t i = 0; i < FIELDS; i++)
-			if (!next_number(&map, &row[i]))
-				return false;
-		if (*map != '\n' && *map != '\0')
+		if (!next_row(&map, row))
 			return false;
-		map += *map == '\n' ? 1 : 0;
 		if (id < row[0] || id - row[0] >= row[2] || is_found)
 			continue;
 		uint64_t outside = row[1] + (id - row[0]);
@@ -54,4 +63,19 @@ confine_id_outside(const char *map, uint32_t id, uint32_t *ret_outside)
 		is_found = true;
 	}
 	return is_found;
+}
+
+bool
+confine_map_lacks_root(const char *map)
+{
+	bool has_row = false;
+
+	while (*map != '\0') {
+		uint64_t row[FIELDS];
+		/* UINT32_MAX is whoever has no number in the reader's namespace. */
+		if (!next_row(&map, row) || row[1] == 0 || row[1] == UINT32_MAX)
+			return false;
+		has_row = true;
+	}
+	return has_row;
 }

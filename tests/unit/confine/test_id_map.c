@@ -49,11 +49,38 @@ test_maps(void **state)
 	}
 }
 
+/* Fail closed: what is no map, or an empty one, does not say that nobody is root outside. */
+static void
+test_maps_without_root(void **state)
+{
+	static const struct {
+		const char *map;
+		bool lacks_root;
+	} maps[] = {
+		{ "0 1000 1\n1 100000 65536\n", true },
+		{ "0 100000 65536", true },
+		{ "         0          0 4294967295\n", false },
+		{ KEPT, false }, /* as it is seen from inside */
+		{ "0 1000 1\n1000 0 1\n", false },
+		{ "0 1000 1\n1 4294967295 1\n", false },
+		{ "", false },
+		{ "\n", false },
+		{ "0 1000 1\n1 x 1\n", false },
+		{ "0 1000", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(maps); i++)
+		if (confine_map_lacks_root(maps[i].map) != maps[i].lacks_root)
+			fail_msg("'%s'", maps[i].map);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_maps_without_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
