@@ -238,7 +238,12 @@ struct plan {
 	/* The engine runs without root, as that user: in a container root is them, and who else is
 	 * in it are ids that are only lent to them (subuid(5)). */
 	bool is_rootless;
+	bool is_engine_known; /* engine_uid is one: the kernel told it, or it is our own child */
+	bool is_engine_here;  /* as engine_owner() says */
 	uint32_t engine_uid;
+	bool needs_rootless; /* docker.rootless: required */
+	bool rootless_may_degrade;
+	struct hl_origin rootless_origin;
 	/* Of docker.client: cli, the program that the engine is asked by; NULL = its API is used.
 	 * With no socket named for it, it is the endpoint. */
 	const char *client;
@@ -437,6 +442,10 @@ enum sandbox_reuse {
 	SANDBOX_REPLACED, /* one that was kept was something else, and is gone */
 };
 
+enum {
+	SANDBOX_UNSEEN_SIZE = 160
+};
+
 struct sandbox {
 	int stream;               /* the runner's protocol */
 	int pass;                 /* a socket for pipes beside it (runner.h); -1 = none */
@@ -452,8 +461,11 @@ struct sandbox {
 	uint32_t limits_applied;  /* bit per enum plan_limit: set and read back */
 	enum sandbox_reuse reuse;
 	char reuse_why[200]; /* REPLACED: what differs */
-	bool is_discarded;   /* set before stop(): not kept, whatever the plan said */
-	void *private_data;  /* the backend's own */
+	/* Why nobody on this host could see who the command is here, as process.user says; "" = it
+	 * was seen, or is not asked. */
+	char unseen[SANDBOX_UNSEEN_SIZE];
+	bool is_discarded;  /* set before stop(): not kept, whatever the plan said */
+	void *private_data; /* the backend's own */
 	/* Frees what stop() left of it, without waiting for anything; NULL = stop() left nothing.
 	 */
 	void (*release)(void *private_data);
@@ -537,8 +549,9 @@ bool engine_is_program(const char *endpoint);
  * runs without root as the caller, and the policy runs the command as them. */
 bool plan_keeps_id(const struct plan *plan);
 /* Who the engine behind a socket is, by who listens there (unix(7), SO_PEERCRED). false: nobody
- * does, or it is one that has no number here. */
-bool engine_owner(const char *socket, uint32_t *ret_uid);
+ * does, or it is one that has no number here. is_here: a process that this one can see, in the same
+ * namespace of processes, so that the numbers which it tells are of this host. */
+bool engine_owner(const char *socket, uint32_t *ret_uid, bool *ret_is_here);
 
 /* docker's client, where docker.client: cli asks for one. */
 const char *engine_client(void);

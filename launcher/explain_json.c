@@ -261,6 +261,7 @@ put_engine(struct hl_json *json, const struct plan *plan)
 	hl_json_member(json, "client", plan->client);
 	hl_json_member(json, "endpoint", plan->endpoint);
 	put_bool(json, "rootless", plan->is_rootless);
+	put_bool(json, "rootless_required", plan->needs_rootless);
 	hl_json_member(json, "image", plan->image);
 	put_bool(json, "digest_required", plan->image_digest);
 	hl_json_member(json, "pull", policy_field_words(POLICY_IMAGE_PULL)[plan->pull]);

@@ -234,6 +234,8 @@ text_engine(const struct plan *plan, struct hl_buf *out)
 		snprintf(owner, sizeof(owner), "user %u, without root", plan->engine_uid);
 		line(out, "runs as", owner, NULL);
 	}
+	line(out, "rootless", plan->needs_rootless ? "required" : "not required",
+	    &plan->rootless_origin);
 	line(out, "image", plan->image != NULL ? plan->image : "none named", &plan->image_origin);
 	line(out, "digest", plan->image_digest ? "required" : "not required", &plan->digest_origin);
 	line(out, "pull", policy_field_words(POLICY_IMAGE_PULL)[plan->pull], &plan->pull_origin);

@@ -104,12 +104,25 @@ plan_limits(const struct policy *policy, struct plan *plan)
 static void
 plan_engine_owner(const struct host *host, struct plan *plan)
 {
-	bool is_known = plan->is_endpoint_program ? plan->client == NULL
-						  : engine_owner(plan->endpoint, &plan->engine_uid);
-
-	if (plan->is_endpoint_program)
+	if (plan->is_endpoint_program) {
 		plan->engine_uid = host->uid;
-	plan->is_rootless = is_known && plan->engine_uid != 0;
+		plan->is_engine_known = plan->is_engine_here = plan->client == NULL;
+	} else {
+		plan->is_engine_known =
+		    engine_owner(plan->endpoint, &plan->engine_uid, &plan->is_engine_here);
+	}
+	plan->is_rootless = plan->is_engine_known && plan->engine_uid != 0;
+}
+
+static void
+plan_rootless(const struct policy *policy, struct plan *plan)
+{
+	const struct policy_value *value = policy_get(policy, POLICY_DOCKER_ROOTLESS);
+
+	plan->needs_rootless = value->number == 0;
+	plan->rootless_may_degrade =
+	    !plan_is_enforced(policy) || policy_may_degrade(policy, "docker.rootless", NULL);
+	plan->rootless_origin = value->origin;
 }
 
 static int
@@ -155,6 +168,7 @@ plan_endpoint(const struct policy *policy, const struct host *host, struct plan 
 	if (plan->endpoint == NULL)
 		return hl_err_oom(err);
 	plan_engine_owner(host, plan);
+	plan_rootless(policy, plan);
 	return 0;
 }
 

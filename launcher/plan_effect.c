@@ -405,6 +405,21 @@ note_workdir(const struct host *host, const struct plan *plan, struct plan_notes
 	}
 }
 
+/* An engine that is a process here has to tell which process a container is; of another one it is
+ * not known before the start whether it does. */
+static void
+note_unseen(const struct host *host, const struct plan *plan, struct plan_notes *notes)
+{
+	bool is_there = plan->is_engine_known || plan->is_endpoint_program;
+
+	if (plan_is_local(plan) || plan->user_kind != PLAN_USER_CALLER || plan->uid != host->uid ||
+	    !is_there || plan->is_engine_here)
+		return;
+	hl_strv_add(&notes->lines,
+	    "the engine is no process that is seen from here: unless it tells one of this host, that the "
+	    "command is the caller here is its word alone");
+}
+
 /* What a run would change on the host. */
 static void
 note_folders(const struct plan *plan, struct plan_notes *notes)
@@ -428,6 +443,7 @@ plan_notes(const struct policy *policy, const struct host *host, const struct pl
 	plan_env_notes(policy, host, plan, &notes);
 	note_policies(policy, plan, &notes);
 	note_workdir(host, plan, &notes);
+	note_unseen(host, plan, &notes);
 	note_folders(plan, &notes);
 	if (plan_effect(policy, plan, &notes, err) != 0 ||
 	    hl_strv_check(&notes.warnings, "warnings", err) != 0 ||

@@ -438,6 +438,8 @@ record_sandbox(struct run *run, struct hl_err *err)
 		audit_put_string(run->audit, &record, "reuse", "reused");
 	else if (run->sandbox.reuse == SANDBOX_REPLACED)
 		put_replaced(run, &record);
+	if (run->sandbox.unseen[0] != '\0')
+		audit_put_string(run->audit, &record, "unseen", run->sandbox.unseen);
 	return record_append(run, &record, err);
 }
 

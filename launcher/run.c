@@ -329,6 +329,15 @@ judge_stage(struct run *run)
 	}
 }
 
+void
+run_tell_unseen(const struct run *run)
+{
+	if (run->sandbox.unseen[0] != '\0')
+		report_warning(
+		    "that the command is the caller on this host is the engine's word alone: %s",
+		    run->sandbox.unseen);
+}
+
 static void
 start_and_call(struct run *run)
 {
@@ -347,6 +356,7 @@ start_and_call(struct run *run)
 		return;
 	}
 	run->has_sandbox = true;
+	run_tell_unseen(run);
 	if (call(run, &err) != 0)
 		run_failed(run, RUNNER_LAUNCHER_ERROR, &err);
 	else

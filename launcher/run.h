@@ -53,6 +53,8 @@ int run_init(struct run *run, const struct request *request, struct hl_err *err)
  * a named session without the gaps: they are the business of whoever makes it. */
 int run_settle(struct run *run, struct hl_err *err) HL_MUST_CHECK;
 int run_settle_gaps(struct run *run, struct hl_err *err) HL_MUST_CHECK;
+/* Warns where nobody could see who the command is on this host. */
+void run_tell_unseen(const struct run *run);
 /* Records that nothing was started after the policy was settled, unless a conflict, which has its
  * own record, is the cause. */
 void run_refused(struct run *run, const struct hl_err *cause);

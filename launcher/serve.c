@@ -92,6 +92,7 @@ open_session(struct serve *serve, struct hl_err *err)
 	if (run->sandbox.reuse == SANDBOX_REPLACED)
 		report_warning("session '%s' begins anew, what was kept of it is removed: %s",
 		    serve->name, run->sandbox.reuse_why);
+	run_tell_unseen(run);
 	if (record_sandbox(run, err) != 0)
 		return -1;
 	hl_strv_init(&run->env, RUNNER_ENV_MAX);

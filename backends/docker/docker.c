@@ -281,7 +281,8 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
     struct sandbox *sandbox, struct hl_err *err)
 {
 	const struct plan *plan = call->plan;
-	uint32_t wanted = limits_wanted(plan, call->gaps), pid = 0;
+	const uint32_t wanted = limits_wanted(plan, call->gaps);
+	struct docker_first first = { .stream = run->early->helper.stream };
 	struct hl_buf spec HL_AUTO(hl_buf_done) = { 0 };
 	struct docker_facts facts = { .image = opened->image_id,
 		.digest = opened->digest,
@@ -306,21 +307,22 @@ start_container(struct docker_run *run, const struct start_call *call, struct do
 	take_reuse(run, &created, sandbox);
 	int status = check_warnings(&created.warnings, wanted, err);
 	if (status == 0)
-		status = docker_helper_start_container(&run->early->helper, &pid, err);
+		status = docker_helper_start_container(&run->early->helper, &first.pid, err);
 	if (status < 0)
 		explain_failure(plan, created.reuse == SANDBOX_REUSED, err);
 	if (status == 0)
-		status = docker_check_owner(plan, pid, err);
+		status = docker_check_first(plan, &first, err);
 	/* As a resource limit it is no group's, and the engine's own number stands there. */
 	const uint32_t of_groups =
 	    docker_pids_by_nproc(plan) ? wanted & ~(1U << PLAN_LIMIT_PIDS) : wanted;
 	if (status == 0)
-		status = docker_read_back(plan, of_groups, pid, created.id, err);
+		status = docker_read_back(plan, of_groups, first.pid, created.id, err);
 	if (status == 0) {
 		sandbox->id = strdup(created.id);
 		if (run->memory != 0)
-			run->oom_file = docker_oom_file(pid, created.id);
+			run->oom_file = docker_oom_file(first.pid, created.id);
 	}
+	memcpy(sandbox->unseen, first.unseen, sizeof(sandbox->unseen));
 	sandbox->limits_applied = wanted;
 	hl_strv_done(&created.warnings);
 	return status;

@@ -307,6 +307,12 @@ add_fixed_gaps(const struct plan *plan, struct control_gaps *gaps)
 	if (plan->network == PLAN_NETWORK_PROXY)
 		control_gaps_add(gaps, CONTROL_NETWORK, false,
 		    "there is no egress proxy in this version");
+	struct docker_root_gap root;
+	if (docker_root_gap(plan, &root)) {
+		control_gaps_add(gaps, CONTROL_DOCKER_ROOTLESS, plan->rootless_may_degrade,
+		    root.reason);
+		gaps->items[gaps->len - 1].mend = root.mend;
+	}
 	const char *refusal = docker_rootless_refuses(plan);
 	if (refusal != NULL)
 		control_gaps_add(gaps, CONTROL_NETWORK, false, refusal);
@@ -382,6 +388,10 @@ docker_probe(const struct plan *plan, struct control_gaps *ret_gaps, struct hl_e
 
 	ret_gaps->len = 0;
 	add_fixed_gaps(plan, ret_gaps);
+	/* Of an engine that is not used nothing is tried. */
+	const struct control_gap *root = control_gaps_find(ret_gaps, CONTROL_DOCKER_ROOTLESS);
+	if (root != NULL && !root->may_degrade)
+		return 0;
 	if (plan->client != NULL)
 		note(&outcome, 1U << PLAN_LIMIT_DISK, plan,
 		    "a client does not tell whether the storage driver has quotas");

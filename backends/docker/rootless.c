@@ -14,6 +14,7 @@
 #include <sys/un.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -29,11 +30,56 @@ enum {
 	UID_UNKNOWN = 65534 /* what the kernel says of an id that has no number here */
 };
 
+static bool
+read_proc(const char *process, const char *name, struct hl_buf *text)
+{
+	char path[64];
+	struct hl_err ignored = { 0 };
+
+	snprintf(path, sizeof(path), "/proc/%s/%s", process, name);
+	hl_buf_init(text, PROC_TEXT_MAX);
+	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd >= 0 && hl_read_file(fd, text, path, HLB_53, &ignored) == 0;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Whose it is
  */
+
+/* The number of a process in this namespace and in each below, behind the key; NULL = not told. */
+static const char *
+numbers_of(const char *status, size_t *ret_len)
+{
+	static const char key[] = "\nNSpid:";
+	const char *line = strstr(status, key);
+
+	if (line == NULL)
+		return NULL;
+	line += strlen(key);
+	*ret_len = strcspn(line, "\n");
+	return line;
+}
+
+/* Of no namespace below this one: then so are the processes that it makes and tells of, for all
+ * that it has said itself. */
+static bool
+is_of_our_namespace(pid_t pid)
+{
+	HL_AUTO(hl_buf_done) struct hl_buf status = { 0 };
+	char process[16];
+	size_t len = 0;
+
+	if (pid <= 0) /* the kernel has no number here for who listens */
+		return false;
+	snprintf(process, sizeof(process), "%d", (int)pid);
+	if (!read_proc(process, "status", &status))
+		return false;
+	const char *numbers = numbers_of(status.data, &len);
+	return numbers != NULL && len > 1 && memchr(numbers + 1, '\t', len - 1) == NULL;
+}
+
 bool
-engine_owner(const char *path, uint32_t *ret_uid)
+engine_owner(const char *path, uint32_t *ret_uid, bool *ret_is_here)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct ucred peer = { 0 };
@@ -49,6 +95,7 @@ engine_owner(const char *path, uint32_t *ret_uid)
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.uid == UID_UNKNOWN)
 		return false;
 	*ret_uid = peer.uid;
+	*ret_is_here = is_of_our_namespace(peer.pid);
 	return true;
 }
 
@@ -57,6 +104,69 @@ plan_keeps_id(const struct plan *plan)
 {
 	return plan->is_rootless && docker_dialect(plan)->can_keep_id &&
 	       plan->user_kind == PLAN_USER_CALLER && plan->uid == plan->engine_uid;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Whether it has to be one (docker.rootless: required)
+ */
+enum engine_root {
+	ENGINE_IS_ROOTLESS,
+	ENGINE_IS_ROOTS,
+	ENGINE_IS_STARTED_BY_ROOT,
+	ENGINE_IS_THE_CLIENTS,
+	ENGINE_IS_UNKNOWN,
+	ENGINE_ROOT_MAX
+};
+
+static const struct {
+	const char *reason, *mend;
+} root_gaps[ENGINE_ROOT_MAX] = {
+	[ENGINE_IS_ROOTS] = { "the engine is root's",
+	    "name the socket of an engine that runs without root by docker.endpoint" },
+	[ENGINE_IS_STARTED_BY_ROOT] = { "the caller is root, and so is the service that is started "
+					"for the run",
+	    "call hermes-launch as an ordinary user, or name the socket of such a user's engine by "
+	    "docker.endpoint" },
+	[ENGINE_IS_THE_CLIENTS] = { "docker's client is told no socket, so that nobody knows which "
+				    "engine it speaks to",
+	    "name the socket of an engine that runs without root by docker.endpoint" },
+	[ENGINE_IS_UNKNOWN] = { "whose the engine is cannot be told: nobody listens at its socket, or "
+				"somebody who has no number here",
+	    "start it, or name the socket of an engine that runs without root by docker.endpoint" },
+};
+
+/* In a namespace of users a number may be root's one namespace up. */
+static bool
+is_roots(uint32_t uid, const char *map)
+{
+	uint32_t outside = 0;
+
+	return uid == 0 || !confine_id_outside(map, uid, &outside) || outside == 0;
+}
+
+static enum engine_root
+judge_root(const struct plan *plan)
+{
+	HL_AUTO(hl_buf_done) struct hl_buf map = { 0 };
+
+	if (!plan->is_engine_known)
+		return plan->is_endpoint_program ? ENGINE_IS_THE_CLIENTS : ENGINE_IS_UNKNOWN;
+	if (read_proc("self", "uid_map", &map) && !is_roots(plan->engine_uid, map.data))
+		return ENGINE_IS_ROOTLESS;
+	return plan->is_endpoint_program ? ENGINE_IS_STARTED_BY_ROOT : ENGINE_IS_ROOTS;
+}
+
+bool
+docker_root_gap(const struct plan *plan, struct docker_root_gap *ret_gap)
+{
+	const enum engine_root root = plan->needs_rootless ? judge_root(plan) : ENGINE_IS_ROOTLESS;
+
+	if (root == ENGINE_IS_ROOTLESS)
+		return false;
+	snprintf(ret_gap->reason, sizeof(ret_gap->reason), "%s (%.80s)", root_gaps[root].reason,
+	    plan->endpoint);
+	ret_gap->mend = root_gaps[root].mend;
+	return true;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -155,18 +265,6 @@ docker_rlimit_within(const struct plan *plan, const char *name, uint64_t wanted)
 /* ------------------------------------------------------------------------------------------------
  * Who the command is on this host
  */
-static bool
-read_proc(const char *process, const char *name, struct hl_buf *text)
-{
-	char path[64];
-	struct hl_err ignored = { 0 };
-
-	snprintf(path, sizeof(path), "/proc/%s/%s", process, name);
-	hl_buf_init(text, PROC_TEXT_MAX);
-	int fd HL_AUTO_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return fd >= 0 && hl_read_file(fd, text, path, HLB_53, &ignored) == 0;
-}
-
 /* One that is started here makes its groups beside its own, which is ours, or asks the account's
  * service manager for one, which is there while the account is logged in. Nobody else may change
  * either. */
@@ -190,8 +288,10 @@ docker_rootless_key(const struct plan *plan, struct hl_buf *key)
 
 enum is_seen {
 	SEEN_RUNNER,
-	SEEN_OTHER, /* a number of another host's, as of an engine in a virtual machine */
-	SEEN_BEFORE /* the runtime, which has not become the runner yet */
+	SEEN_OTHER,  /* a number of another host's, as of an engine in a virtual machine */
+	SEEN_BEFORE, /* the runtime, which has not become the runner yet */
+	SEEN_UNTOLD, /* no number */
+	SEEN_ENDED   /* nobody is there any more */
 };
 
 /* A number that an engine told is one of this pid namespace only where it means our runner: pid 1
@@ -199,19 +299,17 @@ enum is_seen {
 static enum is_seen
 look_at(const char *process)
 {
-	static const char runner[] = "Name:\t.hermes-runner\n", runtime[] = "Name:\trunc:[",
-			  pids[] = "\nNSpid:";
+	static const char runner[] = "Name:\t.hermes-runner\n", runtime[] = "Name:\trunc:[";
 	HL_AUTO(hl_buf_done) struct hl_buf status = { 0 };
 
 	if (!read_proc(process, "status", &status))
 		return SEEN_OTHER;
 	if (strncmp(status.data, runtime, strlen(runtime)) == 0)
 		return SEEN_BEFORE;
-	const char *line = strstr(status.data, pids);
+	size_t len = 0;
+	const char *line = numbers_of(status.data, &len);
 	if (strncmp(status.data, runner, strlen(runner)) != 0 || line == NULL)
 		return SEEN_OTHER;
-	line += strlen(pids);
-	size_t len = strcspn(line, "\n");
 	/* Of this namespace, then of each below; two at least. */
 	return len >= 4 && memcmp(line + len - 2, "\t1", 2) == 0 ? SEEN_RUNNER : SEEN_OTHER;
 }
@@ -263,25 +361,36 @@ is_itself(const char *process, const char *name, uint32_t id, uint32_t *ret_outs
 	return *ret_outside == id;
 }
 
-int
-docker_check_owner(const struct plan *plan, uint32_t pid, struct hl_err *err)
+/* Whether root of the container, or anybody in it, is root here. A map that cannot be read does not
+ * say that nobody is. */
+static bool
+has_hosts_root(const char *process)
 {
-	char process[16];
-	uint32_t uid, gid;
+	HL_AUTO(hl_buf_done) struct hl_buf map = { 0 };
 
-	/* A root caller's command is somebody who owns nothing, wherever. */
-	if (plan->user_kind != PLAN_USER_CALLER || plan->uid != geteuid() || pid == 0)
-		return 0;
-	snprintf(process, sizeof(process), "%u", pid);
-	const enum is_seen seen = wait_for_runner(process);
-	if (seen == SEEN_OTHER)
-		return 0;
-	if (seen == SEEN_BEFORE)
-		return hl_err_set(err, HLB_53,
-		    "the engine says that the container has started, but its process %s is not the "
-		    "runner after %d s",
-		    process, RUNNER_PATIENCE_MS / 1000);
+	return !read_proc(process, "uid_map", &map) || !confine_map_lacks_root(map.data);
+}
+
+/* Where the engine tells no process: whether there is one at all, which speaks before it is spoken
+ * to. One that has ended is told by whoever reads the stream. */
+static enum is_seen
+wait_for_word(int stream)
+{
+	struct pollfd ready = { .fd = stream, .events = POLLIN };
+	char byte;
+
+	if (poll(&ready, 1, RUNNER_PATIENCE_MS) > 0 &&
+	    recv(stream, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+		return SEEN_ENDED;
+	return SEEN_UNTOLD;
+}
+
+static int
+compare_ids(const struct plan *plan, const char *process, struct hl_err *err)
+{
+	uint32_t uid, gid;
 	bool is_same = is_itself(process, "uid_map", plan->uid, &uid);
+
 	if (is_itself(process, "gid_map", plan->gid, &gid) && is_same)
 		return 0;
 	hl_err_set(err, HLB_53,
@@ -290,4 +399,71 @@ docker_check_owner(const struct plan *plan, uint32_t pid, struct hl_err *err)
 	return hl_err_help(err,
 	    "take the mapping out of the engine's settings (userns, userns-remap), or let the policy name "
 	    "another process.user than 'caller'");
+}
+
+static int
+refuse_root(const struct plan *plan, const char *why, struct hl_err *err)
+{
+	hl_err_set(err, HLB_53, "docker.rootless is required, and %s, whoever listens at '%s'", why,
+	    plan->endpoint);
+	return hl_err_help(err,
+	    "name the engine's own socket by docker.endpoint, and none that hands on to another "
+	    "engine");
+}
+
+/* Its process is not to be seen. An engine that is a process of this host knows the numbers here:
+ * it has to tell one. Else the runner's own look counts, and that is told. */
+static int
+judge_unseen(const struct plan *plan, enum is_seen seen, struct docker_first *first,
+    struct hl_err *err)
+{
+	if (seen == SEEN_UNTOLD && plan->is_engine_here) {
+		hl_err_set(err, HLB_53,
+		    "the engine at '%s' is a process of this host, and does not tell which process "
+		    "the container is: who the command is here cannot be seen",
+		    plan->endpoint);
+		return hl_err_help(err,
+		    "name another engine, or let the policy name another process.user than 'caller'");
+	}
+	if (seen == SEEN_UNTOLD)
+		snprintf(first->unseen, sizeof(first->unseen),
+		    "the engine does not tell which process the container is");
+	else
+		snprintf(first->unseen, sizeof(first->unseen),
+		    "process %u, which the engine tells, is not the container's on this host",
+		    first->pid);
+	return 0;
+}
+
+int
+docker_check_first(const struct plan *plan, struct docker_first *first, struct hl_err *err)
+{
+	struct docker_root_gap gap;
+	/* A root caller's command is somebody who owns nothing, wherever. */
+	const bool is_callers = plan->user_kind == PLAN_USER_CALLER && plan->uid == geteuid();
+	/* A gap that is known is judged already: it may be. */
+	const bool is_rootless = plan->needs_rootless && !docker_root_gap(plan, &gap);
+	char process[16];
+
+	if (!is_callers && !is_rootless)
+		return 0;
+	snprintf(process, sizeof(process), "%u", first->pid);
+	const enum is_seen seen =
+	    first->pid != 0 ? wait_for_runner(process) : wait_for_word(first->stream);
+	if (seen == SEEN_ENDED)
+		return 0;
+	if (seen == SEEN_BEFORE)
+		return hl_err_set(err, HLB_53,
+		    "the engine says that the container has started, but its process %s is not the "
+		    "runner after %d s",
+		    process, RUNNER_PATIENCE_MS / 1000);
+	if (is_rootless && seen != SEEN_RUNNER)
+		return refuse_root(plan, "the container's process is not to be seen on this host",
+		    err);
+	if (is_rootless && has_hosts_root(process))
+		return refuse_root(plan, "root of this host is in the container", err);
+	if (!is_callers)
+		return 0;
+	return seen == SEEN_RUNNER ? compare_ids(plan, process, err)
+				   : judge_unseen(plan, seen, first, err);
 }

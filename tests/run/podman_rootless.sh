@@ -171,6 +171,13 @@ like "the ids are kept in a namespace of the container's own" "$(run -- cat /pro
 is "explain says it" "$(me "$LAUNCH" explain --format argv --policy "$base" -- true | grep -A1 -xF -e --userns | tr '\n' ' ')" '--userns keep-id '
 like "and whose the engine is" "$(me "$LAUNCH" explain --policy "$base" -- true)" "runs as +user $uid, without root"
 
+required=$(a_policy required 'docker: {rootless: required}')
+needs() { me "$LAUNCH" -q --policy "$required" -- echo begun; }
+is "an engine without root may be required, and is one" "$(needs)" begun
+like "explain says by which line" "$(me "$LAUNCH" explain --policy "$required" -- true)" 'rootless +required .*required\.yaml:[0-9]+'
+is "root in the container is not root here" "$(me "$LAUNCH" -q --policy "$(a_policy rootneeds 'docker: {rootless: required}' \
+	'process: {user: "0:0", allow_root: true}')" -- id -u)" 0
+
 numbers=$(a_policy numbers 'process: {user: "1000:1000"}')
 status_is "another user than the caller" 1 me "$LAUNCH" --policy "$numbers" -- touch other
 like "is told to be one that is lent, and what that means" "$out" "1000:1000 is an id that is lent to its account $uid, and cannot write"
@@ -304,6 +311,23 @@ wait_until 20 test -S "$runtime/engine.sock" || fail "a service of the account's
 engine=unix://$runtime/engine.sock
 status_is "by a socket of the account's" 0 run -- sh -c 'touch by-socket'
 is "U53 the caller's all the same" "$(owner by-socket)" "$uid:$uid"
+is "which is what may be required" "$(needs)" begun
+# Somebody of the account's who hands on, and tells of a container's process what $TMP/told holds.
+: >"$TMP/told"
+chmod 755 "$TMP"
+python3 "$ROOT/tests/lib/forward.py" "$uid" "$runtime/between.sock" "$runtime/engine.sock" "$TMP/told" >"$TMP/between" 2>&1 &
+between=$!
+wait_until 20 test -S "$runtime/between.sock" || fail "somebody between listens" "$(cat "$TMP/between")"
+engine=unix://$runtime/between.sock
+is "somebody of the account's between (sibling)" "$(needs)" begun
+echo 0 >"$TMP/told"
+status_is "U53 who does not tell the process is refused" 125 run -- echo begun
+like "U53 which is told" "$out" 'does not tell which process.*HLB-53'
+status_is "where no root is required as well" 125 needs
+like "which is told too" "$out" 'docker.rootless is required, and .*not to be seen.*HLB-53'
+kill "$between"
+wait "$between" 2>/dev/null
+engine=unix://$runtime/engine.sock
 mkdir -p "$TMP/roots" "$TMP/roots.state"
 chmod 1777 "$TMP/roots"
 chmod 700 "$TMP/roots.state"
@@ -336,6 +360,8 @@ chmod 666 "$TMP/rootful.sock"
 engine=unix://$TMP/rootful.sock
 status_is "by a socket of root's" 0 run -- sh -c 'touch by-rootful'
 is "the caller's as well" "$(owner by-rootful)" "$uid:$uid"
+status_is "which is refused where it has to be without root" 125 needs
+like "by the kernel's word" "$out" "docker.rootless cannot be applied.*the engine is root's.*HLD-01"
 unlike "with nothing to map" "$(me "$LAUNCH" explain --policy "$base" -- true)" 'userns|without root'
 lies "U53 users that root's engine maps" "not the caller $uid:$uid on this host, but $lent:$uid.*HLB-53" \
 	"linux['namespaces'].append({'type': 'user'}); linux['uidMappings'] = [{'containerID': 0, 'hostID': 0, 'size': 1000}, {'containerID': $uid, 'hostID': $lent, 'size': 1}]; linux['gidMappings'] = [{'containerID': 0, 'hostID': 0, 'size': 65536}]"

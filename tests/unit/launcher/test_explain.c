@@ -90,6 +90,7 @@ static const struct sample samples[] = {
 	{ POLICY_IMAGE_DIGEST, "image: {digest: false}\n" },
 	{ POLICY_IMAGE_PULL, "image: {pull: never}\n" },
 	{ POLICY_DOCKER_ENDPOINT, "docker: {endpoint: /t/y.sock}\n" },
+	{ POLICY_DOCKER_ROOTLESS, "docker: {rootless: required}\n" },
 	{ POLICY_DOCKER_CLIENT, "docker: {client: cli}\n" },
 	{ POLICY_LOCAL_ISOLATION, "local: {isolation: strict}\n" },
 	{ POLICY_AUDIT_REQUIRED, "audit: {required: false}\n" },
