@@ -64,7 +64,11 @@ enum confine_flags {
 	 * engine that runs without root. */
 	CONFINE_SEEN_KEPT_ID = 1 << 19,
 	CONFINE_SEEN_NPROC = 1 << 20, /* seen_pids is a resource limit, not a control group's */
-	CONFINE_NO_TCP = 1 << 13,     /* with LANDLOCK: no TCP bind or connect, from ABI 4 on */
+	/* Of a user whom only the engine knows: neither user nor group is 0, and no supplementary
+	 * group. */
+	CONFINE_SEEN_NOT_ROOT = 1 << 21,
+	CONFINE_SEEN_NO_ROOT_GROUP = 1 << 22,
+	CONFINE_NO_TCP = 1 << 13, /* with LANDLOCK: no TCP bind or connect, from ABI 4 on */
 };
 
 enum confine_step {

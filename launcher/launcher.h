@@ -205,8 +205,9 @@ struct plan_input {
  * borrowed; everything else in ret_plan is its own. */
 int plan_build(const struct plan_input *input, struct plan *ret_plan,
     struct hl_err *err) HL_MUST_CHECK;
-/* Of an error at the start or after it: whose filter may be why, where a policy names one's file.
- */
+/* Of an error at the start or after it: what an image's own user is, where the runner met one that
+ * may not be; whose filter may be why, where a policy names one's file. */
+void plan_user_hint(const struct plan *plan, struct hl_err *err);
 void plan_seccomp_hint(const struct plan *plan, struct hl_err *err);
 void plan_done(struct plan *plan);
 

@@ -26,6 +26,36 @@ refuse_root(const struct policy_value *value, struct hl_err *err)
 	return hl_err_help(err, "name another uid:gid, or set process.allow_root: true");
 }
 
+/* A caller who is not root and whose group is 0, as where a container is given any user. */
+static int
+refuse_caller(const struct policy_value *value, const struct plan *plan, struct hl_err *err)
+{
+	hl_err_set(err, HLC_75,
+	    "the caller %u:%u is in root's group, which process.allow_root does not allow",
+	    plan->uid, plan->gid);
+	err->where = value->origin.where;
+	return hl_err_help(err,
+	    "call hermes-launch with another group (newgrp, setpriv --regid), or set "
+	    "process.allow_root: true");
+}
+
+/* What the runner saw of an image's own user (CONFINE_SEEN_NOT_ROOT). */
+void
+plan_user_hint(const struct plan *plan, struct hl_err *err)
+{
+	static const char *const keys[] = { "Uid:", "Gid:", "Groups:" };
+
+	if (err->code != HLB_02 || err->help[0] != '\0' || plan->user_kind != PLAN_USER_IMAGE ||
+	    plan->allow_root)
+		return;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(keys); i++)
+		if (strstr(err->msg, keys[i]) != NULL)
+			(void)hl_err_help(err,
+			    "the image's own user is root or in root's group, as one is whose USER "
+			    "names no group: give process.user as uid:gid, or let the policy say "
+			    "process.allow_root");
+}
+
 /* "uid:gid". */
 static int
 parse_ids(const struct policy_value *value, struct plan *plan, struct hl_err *err)
@@ -75,7 +105,7 @@ plan_user(const struct policy *policy, const struct host *host, struct plan *pla
 		plan->user_kind = PLAN_USER_CALLER;
 		plan->uid = is_swapped ? PLAN_UID_NOBODY : host->uid;
 		plan->gid = is_swapped ? PLAN_UID_NOBODY : host->gid;
-		return 0;
+		return plan->gid == 0 && !plan->allow_root ? refuse_caller(value, plan, err) : 0;
 	}
 	if (strcmp(value->text, "image") != 0) {
 		plan->user_kind = PLAN_USER_NUMERIC;

@@ -377,6 +377,7 @@ finish(struct run *run)
 			report_error(&err);
 	}
 	if (run->result.err.code != HL_OK) {
+		plan_user_hint(&run->plan, &run->result.err);
 		plan_seccomp_hint(&run->plan, &run->result.err);
 		report_error(&run->result.err);
 	}

@@ -96,7 +96,7 @@ put_verified(struct hl_buf *payload, uint32_t flags)
 		uint32_t flags;
 		const char *name;
 	} parts[] = {
-		{ CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY, "ids, " },
+		{ CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY | CONFINE_SEEN_NOT_ROOT, "ids, " },
 		{ CONFINE_CAPS | CONFINE_SEEN_CAPS, "capabilities, " },
 		{ CONFINE_NO_NEW_PRIVS, "no_new_privs, " },
 		{ CONFINE_SECCOMP | CONFINE_SEEN_SECCOMP, "filter, " },

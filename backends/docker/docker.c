@@ -56,25 +56,33 @@ run_free(struct docker_run *run)
  * Facts that only start has
  */
 
-/* Of "name", "uid", "name:group" or "uid:gid": is it root, for certain not, or can nobody say? */
+/* Of "name", "uid", "name:group" or "uid:gid": is it root, or in root's group, or can nobody say?
+ * Which group a number without one has, or what a group's name means, says the image's account
+ * file: that the runner sees. */
 enum image_user {
 	IMAGE_USER_ROOT,
+	IMAGE_USER_ROOT_GROUP,
 	IMAGE_USER_OTHER,
 	IMAGE_USER_NAMED
 };
+
+static bool
+is_root(const char *text, size_t len)
+{
+	return (len == 4 && memcmp(text, "root", 4) == 0) || (len > 0 && strspn(text, "0") >= len);
+}
 
 static enum image_user
 judge_user(const char *user)
 {
 	size_t len = strcspn(user, ":");
 
-	if (len == 0 || (len == 4 && memcmp(user, "root", 4) == 0))
+	if (len == 0 || is_root(user, len))
 		return IMAGE_USER_ROOT;
-	if (strspn(user, "0") == len)
-		return IMAGE_USER_ROOT;
-	if (strspn(user, "0123456789") == len)
-		return IMAGE_USER_OTHER;
-	return IMAGE_USER_NAMED;
+	if (strspn(user, "0123456789") != len)
+		return IMAGE_USER_NAMED;
+	const char *group = user[len] == ':' ? user + len + 1 : "";
+	return is_root(group, strlen(group)) ? IMAGE_USER_ROOT_GROUP : IMAGE_USER_OTHER;
 }
 
 int
@@ -90,6 +98,9 @@ docker_judge_user(const struct plan *plan, const char *user, bool *ret_is_root, 
 		return 0;
 	if (kind == IMAGE_USER_ROOT)
 		hl_err_set(err, HLB_49, "the user of image '%s' is root", plan->image);
+	else if (kind == IMAGE_USER_ROOT_GROUP)
+		hl_err_set(err, HLB_49, "the user '%.64s' of image '%s' is in root's group", user,
+		    plan->image);
 	else
 		hl_err_set(err, HLB_49, "whether the user of image '%s' is root cannot be known",
 		    plan->image);

@@ -179,7 +179,7 @@ docker_expect(const struct docker_settings *settings, const struct plan *plan,
 {
 	struct confinement *confinement = &lowered->confinement;
 	struct hl_err ignored = { 0 };
-	bool is_privileged = false, has_filter = false, has_groups = false;
+	bool is_privileged = false, has_filter = false, has_groups = false, has_user = false;
 	uint64_t uid, gid, caps = 0;
 
 	for (size_t i = 0; i < settings->len; i++) {
@@ -196,7 +196,8 @@ docker_expect(const struct docker_settings *settings, const struct plan *plan,
 		else if (setting->option == DOCKER_CAP_ADD)
 			caps |= confine_cap_parse(setting->text, &cap, &ignored) == 0 ? cap
 										      : UINT64_MAX;
-		else if (setting->option == DOCKER_USER && sees_ids(setting->text, &uid, &gid)) {
+		has_user = has_user || setting->option == DOCKER_USER;
+		if (setting->option == DOCKER_USER && sees_ids(setting->text, &uid, &gid)) {
 			confinement->uid = (uint32_t)uid;
 			confinement->gid = (uint32_t)gid;
 			confinement->flags |= CONFINE_SEEN_IDENTITY;
@@ -206,6 +207,11 @@ docker_expect(const struct docker_settings *settings, const struct plan *plan,
 		confinement->flags |= CONFINE_NO_NEW_PRIVS;
 	if (!has_groups && (confinement->flags & CONFINE_SEEN_IDENTITY) != 0)
 		confinement->flags |= CONFINE_SEEN_GROUPS;
+	/* What an image says of its user its own account file makes numbers of, group 0 where it is
+	 * silent. */
+	if (plan->user_kind == PLAN_USER_IMAGE && !plan->allow_root && !has_user)
+		confinement->flags |= CONFINE_SEEN_NOT_ROOT |
+				      (has_groups ? 0U : (uint32_t)CONFINE_SEEN_NO_ROOT_GROUP);
 	if (plan_keeps_id(plan) && confinement->uid == plan->uid &&
 	    (confinement->flags & CONFINE_SEEN_IDENTITY) != 0)
 		confinement->flags |= CONFINE_SEEN_KEPT_ID;

@@ -433,8 +433,11 @@ docker_settings_fill(struct docker_settings *settings, const struct plan *plan,
 	settings->dialect = docker_dialect(plan);
 	if (check_image(plan, err) < 0 || docker_client_check(plan, err) < 0)
 		return -1;
-	if (plan->user_kind != PLAN_USER_IMAGE && plan->uid == 0 && !plan->allow_root)
-		return hl_err_set(err, HLB_49, "the command's user is root, which is not allowed");
+	if (plan->user_kind != PLAN_USER_IMAGE && (plan->uid == 0 || plan->gid == 0) &&
+	    !plan->allow_root)
+		return hl_err_set(err, HLB_49,
+		    "the command's user %u:%u is root or in root's group, which is not allowed",
+		    plan->uid, plan->gid);
 	add_identity(settings, plan);
 	add_user(settings, plan);
 	add_caps(settings, plan, facts);

@@ -52,7 +52,7 @@ open_proc(const char *path, int flags)
 }
 
 enum {
-	NUMBERS_MAX = 4 /* of one line */
+	NUMBERS_MAX = 64 /* of one line */
 };
 
 size_t
@@ -119,6 +119,22 @@ holds_groups(const struct confinement *confinement, const uint64_t *found, size_
 }
 
 static bool
+holds_no_zero(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	(void)confinement;
+	for (size_t i = 0; i < n; i++)
+		if (found[i] == 0)
+			return false;
+	return n < NUMBERS_MAX;
+}
+
+static bool
+holds_ids_but_root(const struct confinement *confinement, const uint64_t *found, size_t n)
+{
+	return n == 4 && holds_no_zero(confinement, found, n);
+}
+
+static bool
 holds_none(const struct confinement *confinement, const uint64_t *found, size_t n)
 {
 	(void)confinement;
@@ -156,6 +172,9 @@ static const struct check checks[] = {
 	{ "Uid:", CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY, 10, holds_uid },
 	{ "Gid:", CONFINE_IDENTITY | CONFINE_SEEN_IDENTITY, 10, holds_gid },
 	{ "Groups:", CONFINE_SEEN_GROUPS, 10, holds_groups },
+	{ "Uid:", CONFINE_SEEN_NOT_ROOT, 10, holds_ids_but_root },
+	{ "Gid:", CONFINE_SEEN_NOT_ROOT, 10, holds_ids_but_root },
+	{ "Groups:", CONFINE_SEEN_NO_ROOT_GROUP, 10, holds_no_zero },
 	{ "CapInh:", CONFINE_CAPS, 16, holds_none },
 	{ "CapPrm:", CONFINE_CAPS, 16, holds_effective },
 	{ "CapEff:", CONFINE_CAPS, 16, holds_effective },

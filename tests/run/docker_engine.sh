@@ -53,6 +53,40 @@ user_image=$(sed 's|user: "1000:1000"|user: image|' "$base" | policy user-image)
 fails "an image whose user is root, where root is not allowed" HLB-49 \
 	as root "$LAUNCH" --policy "$user_image" -- true
 
+# --- an image whose user is in root's group: by its own word, by its account file, or because it has none
+mkdir -p "$TMP/accounts/etc"
+printf 'root:x:0:0::/:/bin/sh\nmember:x:3000:3000::/:/bin/sh\nlisted:x:3001:3001::/:/bin/sh\n' >"$TMP/accounts/etc/passwd"
+printf 'root:x:0:listed\nzero:x:0:\nmember:x:3000:\nlisted:x:3001:\n' >"$TMP/accounts/etc/group"
+# image_of USER: a policy whose image has that user
+image_of() {
+	local container name
+	name=user-$(tr -c 'a-z0-9\n' - <<<"$1")
+	container=$(docker_cli create --network none hl-test:1 true 2>/dev/null)
+	docker_cli cp "$TMP/accounts/etc" "$container:/" >/dev/null
+	docker_cli commit --change "USER $1" "$container" "${docker_registry}hl-$name:1" >/dev/null 2>&1
+	docker_cli rm "$container" >/dev/null
+	sed "s|hl-test:1|hl-$name:1|" "$user_image" | policy "$name"
+}
+allows() { sed 's|user: image|user: image, allow_root: true|' "$1" | policy allows; }
+who() { as root "$LAUNCH" -q --policy "$1" -- sh -c 'echo $(id -u) $(id -g) $(id -G)' 2>&1; }
+# in_roots_group USER CODE IDS: refused with that code; with allow_root it is this
+in_roots_group() {
+	local file
+	file=$(image_of "$1")
+	fails "an image's user $1" "$2" as root "$LAUNCH" -q --policy "$file" -- echo begun
+	like "an image's user $1: what to do" "$(tr '\n' ' ' <<<"$out")" "process\.user as uid:gid.*allow_root"
+	unlike "an image's user $1: nothing was started" "$out" '^begun'
+	is "an image's user $1, where root is allowed (sibling)" "$(who "$(allows "$file")")" "$3"
+}
+in_roots_group 2000:0 HLB-49 '2000 0 0'
+in_roots_group 2000:root HLB-49 '2000 0 0'
+in_roots_group 2000:zero HLB-02 '2000 0 0'
+in_roots_group 2000 HLB-02 '2000 0 0'
+in_roots_group 3001 HLB-02 '3001 3001 3001 0'
+is "an image's user with a group (sibling)" "$(who "$(image_of 2000:2000)")" '2000 2000 2000'
+is "an image's user whose group its account file tells (sibling)" "$(who "$(image_of 3000)")" '3000 3000 3000'
+is "nothing of any of them is left" "$(docker_ours)" ''
+
 # --- U61: a start that fails leaves nothing
 bad=$(sed 's|user: "1000:1000"|user: "4294967294:1000"|' "$base" | policy bad)
 out=$(as root "$LAUNCH" --policy "$bad" -- true 2>&1)
@@ -64,10 +98,13 @@ is "U61 leaves no container" "$(docker_ours)" ''
 cp /bin/busybox "$TMP/bin/hermes-runner"
 fails "a runner that is none" 'HLB-(06|61)' as root "$LAUNCH" --policy "$base" -- true
 is "it leaves no container" "$(docker_ours)" ''
+mine=$(sed 's|user: "1000:1000"|user: caller, allow_root: true|' "$base" | policy mine)
+fails "that is told also where who it is would be looked at" 'HLB-(06|61)' as root "$LAUNCH" --policy "$mine" -- true
 cp "$TMP/bin/runner.away" "$TMP/bin/hermes-runner"
 
 # --- who ends, and what is left
 begin() {
+	: >"$TMP/out" # or what the last one said would be read before this one's file is there
 	as_exec root "$LAUNCH" --policy "$base" -- sh -c 'echo up; sleep 60' >"$TMP/out" 2>&1 &
 	launcher=$!
 	wait_until 15 grep -q '^up' "$TMP/out" || fail "a run began" "$(cat "$TMP/out")"

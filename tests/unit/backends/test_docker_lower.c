@@ -362,13 +362,31 @@ test_a_reference_is_never_an_option(void **state)
 	}
 }
 
+/* Whoever made the plan: root and root's group need the policy's word. */
 static void
 test_root_is_refused_unless_allowed(void **state)
 {
+	static const struct {
+		uint32_t uid, gid;
+		bool is_root;
+	} rows[] = { { 0, 0, true }, { 0, 1000, true }, { 1000, 0, true }, { 1000, 1000, false } };
 	struct fixture *f = *state;
 
-	f->plan.uid = 0;
-	refuses(f, "HLB-49");
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		f->plan.uid = rows[i].uid;
+		f->plan.gid = rows[i].gid;
+		f->plan.allow_root = false;
+		assert_int_equal(backend_docker.lower(&f->plan, &f->lowered, &f->err),
+		    rows[i].is_root ? -1 : 0);
+		if (rows[i].is_root)
+			assert_int_equal(f->err.code, HLB_49);
+		lowered_done(&f->lowered);
+		lowered_init(&f->lowered);
+		f->plan.allow_root = true;
+		lower(f);
+		lowered_done(&f->lowered);
+		lowered_init(&f->lowered);
+	}
 }
 
 static void

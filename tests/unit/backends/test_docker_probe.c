@@ -40,8 +40,8 @@ test_image_of_another_digest(void **state)
 static void
 test_image_whose_user_is_or_may_be_root(void **state)
 {
-	static const char *const users[] = { "", "0", "root", "0:1000", "root:tools", "00",
-		"tools" };
+	static const char *const users[] = { "", "0", "root", "0:1000", "root:tools", "00", "tools",
+		"1000:0", "1000:root", "1000:00", "tools:0" };
 	struct fixture *f = *state;
 
 	f->plan.user_kind = PLAN_USER_IMAGE;

@@ -36,8 +36,44 @@ test_what_the_engine_applies_is_read_back(void **state)
 	f->plan.seccomp = CONFINE_PROFILE_NONE;
 	f->plan.no_new_privs = false;
 	lower(f);
-	assert_int_equal(seen->flags, always | CONFINE_SEEN_CAPS);
+	assert_int_equal(seen->flags,
+	    always | CONFINE_SEEN_CAPS | CONFINE_SEEN_NOT_ROOT | CONFINE_SEEN_NO_ROOT_GROUP);
 	assert_int_equal(seen->caps_bounding, 3);
+
+	lowered_done(&f->lowered);
+	lowered_init(&f->lowered);
+	f->plan.allow_root = true;
+	lower(f);
+	assert_int_equal(seen->flags, always | CONFINE_SEEN_CAPS);
+}
+
+/* A group or a user that a caller was let have in mode warn is not missed, and nothing more is. */
+static void
+test_what_an_image_s_user_is_goes_with_what_was_let_through(void **state)
+{
+	static const struct {
+		const char *arg;
+		uint32_t flags;
+	} rows[] = {
+		{ "--label=a=b", CONFINE_SEEN_NOT_ROOT | CONFINE_SEEN_NO_ROOT_GROUP },
+		{ "--group-add=0", CONFINE_SEEN_NOT_ROOT },
+		{ "--user=tools", 0 },
+	};
+	struct fixture *f = *state;
+
+	f->plan.user_kind = PLAN_USER_IMAGE;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		lowered_done(&f->lowered);
+		lowered_init(&f->lowered);
+		hl_strv_done(&f->plan.engine_args);
+		hl_strv_init(&f->plan.engine_args, 4);
+		hl_strv_add(&f->plan.engine_args, rows[i].arg);
+		lower(f);
+		assert_int_equal(f->lowered.confinement.flags &
+				     (CONFINE_SEEN_NOT_ROOT | CONFINE_SEEN_NO_ROOT_GROUP),
+		    rows[i].flags);
+	}
+	hl_strv_done(&f->plan.engine_args);
 }
 
 /* What was let through is what is expected: in mode warn a run that is told goes on. */
@@ -178,6 +214,8 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_mounts_are_looked_at_beside_a_gpu, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(
+		    test_what_an_image_s_user_is_goes_with_what_was_let_through, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arguments_let_through_are_not_missed_inside,
 		    setup, teardown),
 	};

@@ -104,6 +104,43 @@ test_status(void **state)
 	assert_int_equal(verify_status_text(&nothing, "", &failure), 0);
 }
 
+/* Of a user whom only an engine knows: nothing but that it is neither root nor in root's group. */
+static void
+test_status_of_somebody_who_is_not_root(void **state)
+{
+	static const struct confinement both = { .flags = CONFINE_SEEN_NOT_ROOT |
+							  CONFINE_SEEN_NO_ROOT_GROUP },
+					ids = { .flags = CONFINE_SEEN_NOT_ROOT }, nobody = { 0 };
+	static const struct {
+		const char *text, *subject; /* NULL = as it may be */
+		bool is_of_ids;
+	} rows[] = {
+		{ "Uid:\t5 5 5 5\nGid:\t6 6 6 6\nGroups:\t \n", NULL, false },
+		{ "Uid:\t5 5 5 5\nGid:\t6 6 6 6\nGroups:\t6 7 8 9 10 11\n", NULL, false },
+		{ "Uid:\t5 5 5 5\nGid:\t0 0 0 0\nGroups:\t \n", "Gid:", true },
+		{ "Uid:\t5 5 5 5\nGid:\t6 6 0 6\nGroups:\t \n", "Gid:", true },
+		{ "Uid:\t0 0 0 0\nGid:\t6 6 6 6\nGroups:\t \n", "Uid:", true },
+		{ "Uid:\t5 5 5 0\nGid:\t6 6 6 6\nGroups:\t \n", "Uid:", true },
+		{ "Uid:\t5 5 5\nGid:\t6 6 6 6\nGroups:\t \n", "Uid:", true },
+		{ "Gid:\t6 6 6 6\nGroups:\t \n", "Uid:", true },
+		{ "Uid:\t5 5 5 5\nGid:\t6 6 6 6\nGroups:\t6 0\n", "Groups:", false },
+		{ "Uid:\t5 5 5 5\nGid:\t6 6 6 6\nGroups:\t6 7 8 9 10 0\n", "Groups:", false },
+		{ "Uid:\t5 5 5 5\nGid:\t6 6 6 6\n", "Groups:", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
+		struct confine_failure failure = { 0 };
+		int status = verify_status_text(&both, rows[i].text, &failure);
+		assert_int_equal(status, rows[i].subject == NULL ? 0 : -1);
+		if (rows[i].subject != NULL)
+			assert_string_equal(failure.subject, rows[i].subject);
+		assert_int_equal(verify_status_text(&ids, rows[i].text, &failure),
+		    rows[i].is_of_ids ? -1 : 0);
+		assert_int_equal(verify_status_text(&nobody, rows[i].text, &failure), 0);
+	}
+}
+
 static struct confine_op ops[] = {
 	{ .kind = CONFINE_OP_BIND,
 	    .flags = CONFINE_OP_RDONLY | CONFINE_OP_RECURSIVE,
@@ -516,6 +553,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_status_of_somebody_who_is_not_root),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_mounts_of_an_engine),

@@ -38,6 +38,27 @@ test_caller(void **state)
 	}
 }
 
+/* Group 0 is root's, also where it is the caller's own. */
+static void
+test_caller_in_root_s_group(void **state)
+{
+	static const char *const backends[] = { "", DOCKER };
+	struct fixture *fixture = *state;
+	char text[512];
+
+	for (size_t i = 0; i < HL_ARRAY_SIZE(backends); i++) {
+		be(fixture, 1000);
+		fixture->host.gid = 0;
+		assert_refused(fixture, backends[i], HLC_75, "1000:0 is in root's group");
+		assert_non_null(strstr(fixture->err.help, "allow_root"));
+		snprintf(text, sizeof(text), "%sprocess: {allow_root: true}\n", backends[i]);
+		assert_planned(fixture, text);
+		assert_int_equal(fixture->plan.gid, 0);
+		fixture->host.gid = 1000;
+		assert_planned(fixture, backends[i]);
+	}
+}
+
 static void
 test_numeric(void **state)
 {
@@ -164,6 +185,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_caller, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_caller_in_root_s_group, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_umask, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_numeric, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_root_needs_allow_root, setup, teardown),
