@@ -172,8 +172,9 @@ widen(struct pipe_end *end)
 }
 
 /* True when there may be more. A read takes what is there and not just what is owed: the rest of a
- * packet (O_DIRECT in pipe(2), which a command may ask for) would be lost. Whoever hears of output
- * may end the session and with it the pipe. */
+ * packet (O_DIRECT in pipe(2), which a command may ask for) would be lost. A pipe that cannot be
+ * read has ended, and nothing else has: what lies in it is the command's to choose (splice(2)).
+ * Whoever hears of output may end the session and with it the pipe. */
 static bool
 take(struct pipe_end *end)
 {
@@ -189,14 +190,9 @@ take(struct pipe_end *end)
 	const ssize_t n = read(end->fd, bytes, want);
 	if (n < 0 && errno == EINTR)
 		return true;
-	if (n < 0 && errno != EAGAIN) {
-		session_fail(session, HLB_07, "the command's output cannot be read: %s",
-		    strerror(errno));
-		return false;
-	}
-	if (n < 0)
+	if (n < 0 && errno == EAGAIN)
 		end->owed = 0;
-	if (n == 0)
+	else if (n <= 0)
 		end_pipe(end);
 	if (n <= 0)
 		return false;
@@ -244,6 +240,8 @@ settle(struct session *session, struct channel *channel)
 	if (channel->state != CHANNEL_DRAINING || is_owed(channel))
 		return;
 	const bool is_closed = channel->is_closed;
+	if (is_closed)
+		channel->ended.has_left = false;
 	if (call->killed != 0)
 		channel->ended.how = call->killed;
 	const struct runner_exit ended = channel->ended;
@@ -273,6 +271,23 @@ on_readable(void *context, uint32_t events)
 	session_leave(session);
 }
 
+/* A command can open its pipe again and read it (/proc/self/fd): what was seen there at its end may
+ * be gone, and then nothing makes the pipe readable. So what is owed is looked for, not waited for.
+ */
+static void
+on_owed(void *context, uint32_t events)
+{
+	struct pipe_end *end = context;
+	struct session *session = end->session;
+	struct channel *channel = channel_of(end);
+
+	end->source = NULL;
+	session_enter(session);
+	on_readable(end, events);
+	pipes_watch(channel);
+	session_leave(session);
+}
+
 void
 pipes_watch(struct channel *channel)
 {
@@ -281,14 +296,19 @@ pipes_watch(struct channel *channel)
 	for (int i = 0; i < 2; i++) {
 		struct pipe_end *end = &channel->pipes[i];
 		struct hl_err err;
-		const struct hl_watch row = { .fd = end->fd,
+		const struct hl_watch readable = { .fd = end->fd,
 			.events = EPOLLIN,
 			.fn = on_readable,
+			.context = end };
+		const struct hl_watch owed = { .fd = -1,
+			.when_ms = hl_now_mono_ms(),
+			.fn = on_owed,
 			.context = end };
 		if (!end->is_open || end->source != NULL || channel->credit[i] == 0 ||
 		    end->session->phase == SESSION_CLOSED)
 			continue;
-		if (hl_loop_add(end->session->config.loop, &row, &end->source, &err) != 0)
+		if (hl_loop_add(end->session->config.loop, end->owed > 0 ? &owed : &readable,
+			&end->source, &err) != 0)
 			session_fail(end->session, err.code, "%s", err.msg);
 	}
 }

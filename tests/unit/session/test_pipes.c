@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
+#include <stdio.h>
 
 #include "tests/unit/session/stage.h"
 
@@ -244,13 +245,16 @@ enum {
 static void
 start_paused(struct piped *piped)
 {
+	struct runner_exit left = fine;
+
 	start_piped(piped, SESSION_CALL_PAUSED);
 	for (int i = 0; i < RUNNER_WINDOW / PAST; i++) {
 		fill(piped, PAST);
 		turn(&piped->stage);
 	}
 	fill(piped, PAST);
-	say_exit(&piped->stage, 1, &fine);
+	left.has_left = true;
+	say_exit(&piped->stage, 1, &left);
 	turn(&piped->stage);
 	assert_int_equal(piped->stage.calls[0]->result.out_bytes, RUNNER_WINDOW);
 	assert_null(piped->stage.ended[0]);
@@ -278,9 +282,60 @@ test_the_end_waits_for_credit(void **state)
 		assert_int_equal(piped.stage.ended[0]->out_bytes, RUNNER_WINDOW + PAST);
 		assert_int_equal(piped.stage.session->channels[1].state,
 		    is_closed ? CHANNEL_FREE : CHANNEL_LEFT);
+		/* Nothing is left of what was, when the end was told. */
+		assert_int_equal(piped.stage.ended[0]->has_left, !is_closed);
 		assert_false(piped.stage.is_closed);
 		close_piped(&piped);
 	}
+}
+
+/* What the end waits for can be taken away by whom the command has left running. */
+static void
+test_a_thief_does_not_hold_the_end(void **state)
+{
+	static char stolen[PAST];
+	struct piped piped;
+	char path[64];
+
+	(void)state;
+	start_paused(&piped);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", piped.passed.fds[0]);
+	HL_AUTO_FD int thief = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(read(thief, stolen, sizeof(stolen)), PAST);
+	session_call_credit(piped.stage.calls[0], 1, 1);
+	turn(&piped.stage);
+	assert_non_null(piped.stage.ended[0]);
+	assert_int_equal(piped.stage.ended[0]->out_bytes, RUNNER_WINDOW);
+	/* And what comes later is read as it always is. */
+	write_ends(&piped, 1, "later");
+	turn(&piped.stage);
+	assert_int_equal(piped.stage.session->background.total, 5);
+	close_piped(&piped);
+}
+
+/* A pipe whose content cannot be read (a page of a file, splice(2)) is no reason to end what other
+ * calls run. */
+static void
+test_a_pipe_that_cannot_be_read_has_ended(void **state)
+{
+	struct piped piped;
+
+	(void)state;
+	open_piped(&piped);
+	call(&piped.stage, 0, 0);
+	assert_true(receive(piped.socket, &piped.passed));
+	HL_AUTO_FD int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const int pipe = piped.stage.session->channels[1].pipes[0].fd;
+	assert_int_equal(dup3(folder, pipe, O_CLOEXEC), pipe);
+	say(&piped.stage, RUNNER_STARTED, 1, "\2\0\0\0", 4);
+	turn(&piped.stage);
+	assert_false(piped.stage.is_closed);
+	write_ends(&piped, 2, "still here");
+	say_exit(&piped.stage, 1, &fine);
+	turn(&piped.stage);
+	assert_int_equal(piped.stage.ended[0]->how, RUNNER_EXITED);
+	assert_string_equal(piped.stage.ended[0]->err_out.head.data, "still here");
+	close_piped(&piped);
 }
 
 /* Whoever cancels gets an end, credit or not, and it is told as that. */
@@ -449,6 +504,8 @@ main(void)
 		cmocka_unit_test(test_where_there_are_none),
 		cmocka_unit_test(test_frames_beside_pipes_are_hlb_01),
 		cmocka_unit_test(test_the_end_waits_for_credit),
+		cmocka_unit_test(test_a_thief_does_not_hold_the_end),
+		cmocka_unit_test(test_a_pipe_that_cannot_be_read_has_ended),
 		cmocka_unit_test(test_a_cancel_does_not_wait),
 		cmocka_unit_test(test_a_time_limit_does_not_wait),
 		cmocka_unit_test(test_what_comes_later_is_the_backgrounds),
