@@ -144,7 +144,6 @@ static int
 open_pipes(struct call *call)
 {
 	struct task *task = &call->task;
-
 	const bool is_merged = (call->flags & RUNNER_SPAWN_MERGED) != 0;
 
 	if ((call->flags & RUNNER_SPAWN_PIPES) == 0) {
@@ -155,6 +154,10 @@ open_pipes(struct call *call)
 	}
 	if (is_merged)
 		task->stdio[2] = task->stdio[1];
+	if (task->stdio[1] < 0 || task->stdio[2] < 0) {
+		errno = EMFILE; /* as they came: pipes.c */
+		return -1;
+	}
 	if ((call->flags & RUNNER_SPAWN_STDIN) != 0)
 		return call_make_pipe(&call->stdin_fd, &task->stdio[0], 1);
 	return 0;

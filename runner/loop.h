@@ -215,7 +215,8 @@ void call_close(struct call *call);
 /* NULL when it is no call's. */
 struct call *call_of_supervisor(const struct init *init, pid_t pid);
 
-/* pipes.c: those that SPAWN speaks of. NULL, or why they are not the call's. */
+/* pipes.c: those that SPAWN speaks of. NULL, or why they are not the call's; one for which no
+ * number was free is -1. */
 const char *pipes_take(const struct init *init, struct call *call, uint32_t flags);
 
 /* output.c */

@@ -14,18 +14,22 @@
 #include "base/banned.h"
 
 enum {
-	PIPES_MAX = 2
+	PIPES_MAX = 2,
+	/* More, so that too many are told from too few numbers for them; and even: CMSG_SPACE of an
+	 * odd number has room for one beyond it, and the kernel would use it. */
+	ROOM = 2 * PIPES_MAX
 };
 
-/* Of the whole message the descriptors, all of them ours to close: how many, at most PIPES_MAX; -1
- * when it is not of that form. The kernel closes what does not fit (MSG_CTRUNC, unix(7)). */
+/* Of the whole message the descriptors, all of them ours to close: how many, at most ROOM; -1 when
+ * it is not of that form. The kernel closes those for which no number is free, and says that it did
+ * (MSG_CTRUNC, unix(7)). */
 static int
-take_message(int socket, uint32_t *ret_channel, int fds[PIPES_MAX])
+take_message(int socket, uint32_t *ret_channel, int fds[ROOM], bool *ret_has_lost)
 {
 	unsigned char number[4];
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(PIPES_MAX * sizeof(int))];
+		char bytes[CMSG_SPACE(ROOM * sizeof(int))];
 	} control;
 	struct iovec part = { .iov_base = number, .iov_len = sizeof(number) };
 	struct msghdr message = { .msg_iov = &part,
@@ -44,7 +48,8 @@ take_message(int socket, uint32_t *ret_channel, int fds[PIPES_MAX])
 	}
 	*ret_channel = (uint32_t)number[0] | (uint32_t)number[1] << 8 | (uint32_t)number[2] << 16 |
 		       (uint32_t)number[3] << 24;
-	if (n == sizeof(number) && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
+	*ret_has_lost = (message.msg_flags & MSG_CTRUNC) != 0;
+	if (n == sizeof(number) && (message.msg_flags & MSG_TRUNC) == 0)
 		return len;
 	for (int i = 0; i < len; i++)
 		close(fds[i]);
@@ -56,17 +61,22 @@ pipes_take(const struct init *init, struct call *call, uint32_t flags)
 {
 	const int want = (flags & RUNNER_SPAWN_MERGED) != 0 ? 1 : 2;
 	uint32_t channel;
-	int fds[PIPES_MAX];
+	bool has_lost;
+	int fds[ROOM];
 
 	if (init->pass_fd < 0)
 		return "pipes where there is no socket for them";
-	const int len = take_message(init->pass_fd, &channel, fds);
+	const int len = take_message(init->pass_fd, &channel, fds, &has_lost);
 	if (len < 0)
 		return "SPAWN with pipes that have not come";
 	/* From here on they are closed with the call, whatever becomes of it. */
 	for (int i = 0; i < len; i++)
-		call->task.stdio[1 + i] = call_raise_fd(fds[i]);
-	if (len != want || channel != call->channel)
-		return "pipes of another call";
-	return len == 1 || call->task.stdio[2] >= 0 ? NULL : "no number is free for a pipe";
+		if (i < want)
+			call->task.stdio[1 + i] = call_raise_fd(fds[i]);
+		else
+			close(fds[i]);
+	/* Where one is missing for want of a number the call is refused, when it is to begin. */
+	return channel == call->channel && (len == want || (has_lost && len < want))
+		   ? NULL
+		   : "pipes of another call";
 }

@@ -2,6 +2,7 @@
  * The pipes of a call, as they come over the socket beside the stream: those that SPAWN speaks of
  * and no others, and nothing that came is left open.
  */
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <dirent.h>
@@ -63,11 +64,11 @@ say_pipes(const char *number, size_t len, unsigned count)
 {
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		char bytes[CMSG_SPACE(6 * sizeof(int))];
 	} control = { 0 };
 	struct iovec part = { .iov_base = (char *)(uintptr_t)number, .iov_len = len };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	int ends[2], fds[4];
+	int ends[2], fds[6];
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	for (unsigned i = 0; i < count; i++)
@@ -139,6 +140,8 @@ test_others_are_refused(void **state)
 		{ "\11\0\0\0", 4, 1, 0 },                   /* too few */
 		{ "\11\0\0\0", 4, 0, 0 },                   /* none */
 		{ "\11\0\0\0", 4, 3, 0 },                   /* too many */
+		{ "\11\0\0\0", 4, 4, 0 },                   /* as many as are looked at */
+		{ "\11\0\0\0", 4, 6, 0 },                   /* and more */
 		{ "\11\0\0\0", 4, 2, RUNNER_SPAWN_MERGED }, /* too many */
 		{ "\11\0\0\0\0", 5, 2, 0 },                 /* longer */
 		{ "\11\0", 2, 2, 0 },                       /* shorter */
@@ -161,6 +164,33 @@ test_others_are_refused(void **state)
 	(void)state;
 }
 
+/* Where no number is free the host is not to blame: it is this call's fault and no other's. */
+static void
+test_no_number_is_not_told_of_the_host(void **state)
+{
+	struct rlimit old, few;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	for (unsigned free_numbers = 0; free_numbers < 2; free_numbers++) {
+		say_pipes("\11\0\0\0", 4, 2);
+		const int next = fcntl(0, F_DUPFD_CLOEXEC, 0);
+		close(next);
+		const unsigned before = open_descriptors();
+		few = old;
+		few.rlim_cur = (rlim_t)next + free_numbers;
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		const char *fault = pipes_take(&init, &call, RUNNER_SPAWN_PIPES);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+		assert_null(fault);
+		assert_int_equal(call.task.stdio[1] >= 0, free_numbers > 0);
+		assert_int_equal(call.task.stdio[2], -1);
+		call_close(&call);
+		call_reset(&call, 9);
+		assert_int_equal(open_descriptors(), before);
+	}
+}
+
 int
 main(void)
 {
@@ -169,6 +199,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_merged_is_one_pipe, begin, end),
 		cmocka_unit_test_setup_teardown(test_messages_are_taken_one_by_one, begin, end),
 		cmocka_unit_test_setup_teardown(test_others_are_refused, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_number_is_not_told_of_the_host, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
