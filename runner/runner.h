@@ -44,12 +44,13 @@
  * EXIT waits for the window that this needs.
  *
  * Pipes: beside the native sandbox's stream lies a socket of messages, RUNNER_PASS_FD. Of a call
- *with PIPES it has brought, before SPAWN, one message: the number of the channel (u32) and the
- *writing ends of the pipes that are to be stdout and stderr (with MERGED of the one that is both).
- *The host reads them itself, so that a flood is copied once and the runner has no part in it; there
- *is no OUT then, and EXIT says that the command has ended, whatever the pipes still hold. The
- *reading ends never leave the host, so that nothing inside can make a read of them wait. Elsewhere,
- *and where the pipes cannot be made or handed over, output comes as OUT.
+ * with PIPES it has brought, before SPAWN, one message: the number of the channel (u32) and the
+ * writing ends of the pipes that are to be stdout and stderr (with MERGED of the one that is both).
+ * The host reads them itself, so that a flood is copied once and the runner has no part in it;
+ * there is no OUT then, and EXIT says that the command has ended, whatever the pipes still hold.
+ * The reading ends stay with the host, whose reads do not wait for bytes. But a command can open
+ * its pipe again and read it as well, so what the host saw there may be gone when it reads.
+ * Elsewhere, and where the pipes cannot be made or handed over, output comes as OUT.
  *
  * The tree of a call: with ALONE it is everything below pid 1 (one call, one sandbox, no other call
  * before or after). Otherwise each call has a supervisor of its own, a child subreaper that is not

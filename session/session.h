@@ -94,7 +94,7 @@ struct session_result {
 	const char *state_note; /* LOST: why, static; else NULL */
 	bool has_left;          /* background processes live on: see session_left() */
 	uint64_t id;            /* of the call in its session, from 1 */
-	bool was_started;       /* exec succeeded: the command ran, at least in part */
+	bool was_started;       /* the command ran, at least in part, or may have: nobody can say */
 	char locked[256];       /* the runner's own line about what it verified */
 	struct hl_err err;      /* LAUNCHER_ERROR, BACKEND_ERROR: what happened */
 };
