@@ -11,7 +11,8 @@ chmod 755 "$TMP" "$docker_dir"
 mkdir -p "$TMP/between"
 chmod 1777 "$TMP/between"
 forwarders=()
-trap 'kill "${forwarders[@]}" 2>/dev/null; docker_down; rm -rf "$TMP"' EXIT
+# KILL: unshare(1) holds TERM back while it waits, and takes its child along.
+trap 'kill -KILL "${forwarders[@]}" 2>/dev/null; docker_down; rm -rf "$TMP"' EXIT
 
 # between NAME USER [COMMAND...]: someone of that user listens at $TMP/between/NAME, and tells of a container's
 # process what $TMP/told holds
