@@ -155,9 +155,10 @@ void channel_release_held(struct session *session, struct channel *channel);
 /* pipes.c: output that does not come through the stream */
 /* Makes the pipes of a call with these flags (enum runner_spawn_flags); theirs are the writing
  * ends. False where output is to come as frames. */
-bool pipes_open(struct session *session, unsigned channel, uint32_t flags, int theirs[2]);
+bool pipes_open(struct session *session, unsigned channel, uint32_t flags,
+    int theirs[2]) HL_MUST_CHECK;
 /* Hands them over; false: they are closed, and output is to come as frames. */
-bool pipes_pass(struct session *session, unsigned channel, int theirs[2]);
+bool pipes_pass(struct session *session, unsigned channel, int theirs[2]) HL_MUST_CHECK;
 /* STARTED, credit: reads on. */
 void pipes_watch(struct channel *channel);
 /* EXIT: the call ends when what it wrote is read. */

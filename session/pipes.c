@@ -27,7 +27,8 @@ enum {
 	TURNS = 8 /* of one pipe, before the others and the stream are looked at */
 };
 
-/* Of whichever call is read at the moment. used_len: what is to be wiped. */
+/* Of whichever call is read at the moment. used_len: what is to be wiped when nobody hears of it
+ * any more, at the end of each turn. */
 static char bytes[CHUNK];
 static size_t used_len;
 
@@ -133,7 +134,6 @@ pipes_close(struct channel *channel)
 		*end = (struct pipe_end){ 0 };
 	}
 	channel->has_pipes = false;
-	wipe();
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -223,6 +223,7 @@ take_owed(struct channel *channel)
 	for (int i = 0; i < 2; i++)
 		while (channel->pipes[i].owed > 0 && take(&channel->pipes[i]))
 			;
+	wipe();
 }
 
 static bool
@@ -245,7 +246,6 @@ settle(struct session *session, struct channel *channel)
 	if (call->killed != 0)
 		channel->ended.how = call->killed;
 	const struct runner_exit ended = channel->ended;
-	wipe();
 	channel->state = CHANNEL_LEFT;
 	channel->call = NULL;
 	channel_release_held(session, channel);
@@ -265,6 +265,7 @@ on_readable(void *context, uint32_t events)
 	session_enter(session);
 	for (int i = 0; i < TURNS && session->phase != SESSION_CLOSED && take(end); i++)
 		;
+	wipe();
 	if (session->phase != SESSION_CLOSED)
 		settle(session, channel);
 	session_flush(session);

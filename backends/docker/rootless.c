@@ -262,9 +262,6 @@ docker_rlimit_within(const struct plan *plan, const char *name, uint64_t wanted)
 	return wanted;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Who the command is on this host
- */
 /* One that is started here makes its groups beside its own, which is ours, or asks the account's
  * service manager for one, which is there while the account is logged in. Nobody else may change
  * either. */
@@ -286,6 +283,9 @@ docker_rootless_key(const struct plan *plan, struct hl_buf *key)
 		    (uintmax_t)st.st_ino, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Who the command is on this host
+ */
 enum is_seen {
 	SEEN_RUNNER,
 	SEEN_OTHER,  /* a number of another host's, as of an engine in a virtual machine */

@@ -4,7 +4,6 @@
  */
 #include <sys/stat.h>
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +16,7 @@
 #include <cmocka.h>
 
 #include "tests/kernel/room.h"
+#include "tests/lib/open_fds.h"
 
 static void
 test_hermes_8_own_variables_win_and_are_not_kept(void **state)
@@ -480,19 +480,6 @@ test_spill_file(void **state)
 }
 
 /* A hundred calls, one after the other: no descriptor is left behind on our side. */
-static size_t
-count_fds(void)
-{
-	size_t n = 0;
-	DIR *dir = opendir("/proc/self/fd");
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static void
 test_hundred_calls_leave_nothing(void **state)
 {
@@ -503,13 +490,13 @@ test_hundred_calls_leave_nothing(void **state)
 	room_enter(&room);
 	room_run(&room, &turn, "export N=0");
 	turn_done(&turn);
-	size_t before = count_fds();
+	size_t before = open_fds();
 	for (int i = 0; i < 100; i++) {
 		room_run(&room, &turn, "export N=$((N + 1))");
 		assert_int_equal(turn.result->state, RUNNER_STATE_KEPT);
 		turn_done(&turn);
 	}
-	assert_int_equal(count_fds(), before);
+	assert_int_equal(open_fds(), before);
 	room_run(&room, &turn,
 	    "echo $N; ls /proc/self/fd | wc -l; grep -c '^State:.Z' /proc/[0-9]*/status | grep -vc ':0'");
 	assert_string_equal(turn.out.data, "100\n4\n0\n");

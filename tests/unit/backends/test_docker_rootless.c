@@ -75,8 +75,10 @@ test_owner_is_not_who_has_the_name(void **state)
 	int ends[2];
 
 	(void)state;
-	if (geteuid() != 0)
+	if (geteuid() != 0) {
+		print_message("# SKIP only root can be another user\n");
 		skip();
+	}
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chmod(dir, 0777), 0);
 	snprintf(path, sizeof(path), "%s/s", dir);
@@ -113,8 +115,10 @@ test_owner_in_a_namespace_below_is_not_here(void **state)
 	int ends[2];
 
 	(void)state;
-	if (geteuid() != 0)
+	if (geteuid() != 0) {
+		print_message("# SKIP only root has a namespace of processes\n");
 		skip();
+	}
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
 	assert_int_equal(pipe(ends), 0);

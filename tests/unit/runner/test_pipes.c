@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,6 +16,7 @@
 #include <cmocka.h>
 
 #include "one_call.h"
+#include "tests/lib/open_fds.h"
 
 #include "base/banned.h"
 
@@ -43,19 +43,6 @@ end(void **state)
 	close(host);
 	close(init.pass_fd);
 	return 0;
-}
-
-static unsigned
-open_descriptors(void)
-{
-	unsigned count = 0;
-	DIR *dir = opendir("/proc/self/fd");
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		count++;
-	closedir(dir);
-	return count;
 }
 
 /* A message of len bytes, the number 9 first, with so many writing ends of one pipe. */
@@ -148,13 +135,13 @@ test_others_are_refused(void **state)
 	};
 
 	for (size_t i = 0; i < HL_ARRAY_SIZE(rows); i++) {
-		const unsigned before = open_descriptors();
+		const unsigned before = open_fds();
 		say_pipes(rows[i].number, rows[i].len, rows[i].count);
 		if (pipes_take(&init, &call, RUNNER_SPAWN_PIPES | rows[i].flags) == NULL)
 			fail_msg("message %zu was taken", i);
 		call_close(&call);
 		call_reset(&call, 9);
-		assert_int_equal(open_descriptors(), before);
+		assert_int_equal(open_fds(), before);
 	}
 	assert_non_null(pipes_take(&init, &call, RUNNER_SPAWN_PIPES));
 	const int socket = init.pass_fd;
@@ -176,7 +163,7 @@ test_no_number_is_not_told_of_the_host(void **state)
 		say_pipes("\11\0\0\0", 4, 2);
 		const int next = fcntl(0, F_DUPFD_CLOEXEC, 0);
 		close(next);
-		const unsigned before = open_descriptors();
+		const unsigned before = open_fds();
 		few = old;
 		few.rlim_cur = (rlim_t)next + free_numbers;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -187,7 +174,7 @@ test_no_number_is_not_told_of_the_host(void **state)
 		assert_int_equal(call.task.stdio[2], -1);
 		call_close(&call);
 		call_reset(&call, 9);
-		assert_int_equal(open_descriptors(), before);
+		assert_int_equal(open_fds(), before);
 	}
 }
 

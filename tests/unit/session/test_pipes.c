@@ -5,9 +5,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <dirent.h>
 #include <stdio.h>
 
+#include "tests/lib/open_fds.h"
 #include "tests/unit/session/stage.h"
 
 #include "base/banned.h"
@@ -444,19 +444,6 @@ test_the_sandbox_ends(void **state)
 	close_piped(&piped);
 }
 
-static unsigned
-open_descriptors(void)
-{
-	unsigned count = 0;
-	DIR *dir = opendir("/proc/self/fd");
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		count++;
-	closedir(dir);
-	return count;
-}
-
 /* Whichever way a call ends its descriptors are closed: refused, closed, forgotten. */
 static void
 test_nothing_is_left_open(void **state)
@@ -466,11 +453,11 @@ test_nothing_is_left_open(void **state)
 		.subject = "nothing" };
 
 	(void)state;
-	const unsigned before = open_descriptors();
+	const unsigned before = open_fds();
 	for (int i = 0; i < 4; i++) {
 		struct piped piped;
 		open_piped(&piped);
-		const unsigned idle = open_descriptors();
+		const unsigned idle = open_fds();
 		if (i > 0)
 			start(&piped.stage, 0, 0);
 		else
@@ -486,12 +473,12 @@ test_nothing_is_left_open(void **state)
 			say(&piped.stage, RUNNER_CLOSED, 1, NULL, 0);
 			turn(&piped.stage);
 			assert_non_null(piped.stage.ended[0]);
-			assert_int_equal(open_descriptors(), idle);
+			assert_int_equal(open_fds(), idle);
 		}
 		if (i == 2)
 			session_close(piped.stage.session);
 		close_piped(&piped);
-		assert_int_equal(open_descriptors(), before);
+		assert_int_equal(open_fds(), before);
 	}
 }
 
